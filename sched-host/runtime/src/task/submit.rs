@@ -1,26 +1,26 @@
 //! Submission of data, codelets and tasks, from the application and from inside tasks.
 
+mod special;
+
 use super::after::After;
-use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, TypedJob, put_job};
+use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, put_job};
 use super::failure::{Outcome, SubmitError};
 use super::nest::NestState;
 use super::record::{Callback, RareFields, TaskKey};
-use crate::capture::{Capture, Submission};
 use crate::context::{ContextCore, SchedContext, current};
 use crate::core::{Core, Entry, NO_CODELET, TaskPlace};
 use crate::data::access::AccessList;
 use crate::data::replicated::ReplicatedData;
 use crate::data::{DataHeader, DataSize, Handle, Places, Scratchpad};
-use crate::recording::{Draft, DraftTask, RecordedJob};
+use crate::recording::Draft;
 use crate::wait::DataError;
 use crate::worker::{executed_here, this_worker};
-use sched_core::{ArchSet, TaskId, WorkerId, WorkerSet};
+use sched_core::{ArchSet, TaskId, WorkerSet};
 use sched_graph::{AccessMode, ContextId, Where};
 use sched_model::DataShape;
 use sched_sync::in_flight::Refused;
 use sched_text::hash::FNV_1A_EMPTY;
 use sched_trace::Event;
-use sched_tree::SlotId;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -359,14 +359,6 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         self.submit_as::<false>()
     }
 
-    /// [Submits](Self::submit) a task with rare fields, or of a special codelet. Out of line, so that other submissions
-    /// are not longer for it.
-    #[cold]
-    #[inline(never)]
-    fn submit_special(self) -> Result<TaskRef, SubmitError> {
-        self.submit_as::<true>()
-    }
-
     // Longer than most functions: each call out of it costs a submission some 17 instructions, to save registers.
     #[inline(always)]
     fn submit_as<const SPECIAL: bool>(mut self) -> Result<TaskRef, SubmitError> {
@@ -426,9 +418,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             restriction = self.restriction()?;
             if self.is_captured() {
                 drop(accesses);
-                // Not returned at once: the result of every task would go through memory.
-                let task = self.capture(footprint, restriction)?;
-                return Ok(task);
+                return self.capture(footprint, restriction);
             }
             if facts.nests {
                 let named = accesses.iter().map(|(header, mode)| (Arc::clone(header), *mode)).collect();
@@ -480,73 +470,6 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             core.make_ready(context, place, this_worker(core));
         }
         Ok(TaskRef { key, runtime: core.id })
-    }
-
-    /// Notes the submission in the captured graph of the program.
-    #[cold]
-    pub(super) fn note_in(&self, capture: &Capture, context: ContextId, place: TaskPlace, sequence: u64) {
-        let rare = self.rare.as_deref();
-        let submission = Submission {
-            sequence,
-            context,
-            head: place.slot.head(),
-            facts: &self.codelet.inner.facts,
-            name: rare.and_then(|rare| rare.name.as_deref()),
-            only: rare.and_then(|rare| rare.only.as_ref()).or(self.codelet.inner.facts.only.first()),
-            after: &mut self.after.iter().map(TaskRef::sequence),
-        };
-        capture.note_submitted(submission, |visit| L::visit(&self.handles, visit));
-    }
-
-    /// Whether a recording captures the task.
-    #[cold]
-    fn is_captured(&self) -> bool {
-        self.rare.as_ref().is_some_and(|rare| rare.draft.is_some())
-    }
-
-    /// Adds the task to the recording that captures it.
-    #[cold]
-    fn capture(self, footprint: u64, restriction: Option<Restriction>) -> Result<TaskRef, SubmitError> {
-        let codelet = || self.codelet.inner.facts.name.clone();
-        let mut rare = self.rare.unwrap_or_default();
-        let Some(draft) = rare.draft.take() else { return Err(SubmitError::Ended { codelet: codelet() }) };
-        let once = [
-            (self.context.is_some(), "a context"),
-            (rare.callback.is_some(), "a callback"),
-            (rare.deadline.is_some(), "a deadline"),
-            (self.codelet.inner.facts.nests, "nested tasks"),
-        ];
-        if let Some((_, what)) = once.into_iter().find(|(is_set, _)| *is_set) {
-            return Err(SubmitError::Recorded { codelet: codelet(), what });
-        }
-        if self.after.iter().any(|task| task.runtime != draft.id) {
-            return Err(SubmitError::Foreign { codelet: codelet(), what: "a task to wait for" });
-        }
-        let after = self.after.iter().map(|task| task.key.sequence as u32 - 1).collect();
-        let codelet = Arc::clone(&self.codelet.inner);
-        let job = Box::new(RecordedJob(TypedJob { codelet, arguments: Some((self.handles, self.params)) }));
-        let (priority, sched_data) = (self.priority, self.sched_data);
-        let id = draft.id;
-        let place = draft.add(DraftTask { job, rare, priority, sched_data, footprint, restriction, after });
-        Ok(TaskRef { key: TaskKey { slot: SlotId(0), sequence: place }, runtime: id })
-    }
-
-    /// The places that the codelet and the task are restricted to; `None` if there is no restriction.
-    #[cold]
-    fn restriction(&self) -> Result<Option<Restriction>, SubmitError> {
-        let (core, facts) = (&*self.submitter.core, &self.codelet.inner.facts);
-        let only = facts.only.iter().chain(self.rare.as_ref().and_then(|rare| rare.only.as_ref()));
-        if only.clone().next().is_none() {
-            return Ok(None);
-        }
-        let machine = (0..).map(WorkerId).zip(core.facts.iter().map(|worker| worker.arch));
-        match Where::remaining(only.clone(), facts.archs, machine) {
-            Some((archs, workers)) => Ok(Some(Restriction { archs, workers })),
-            None => {
-                let places: Vec<String> = only.map(Where::to_string).collect();
-                Err(SubmitError::Nowhere { codelet: facts.name.clone(), places: places.join(" and ") })
-            }
-        }
     }
 
     /// Context of the task, which counts it from now on, and its priority there.

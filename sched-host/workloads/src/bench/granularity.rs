@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn the_least_length_is_where_the_efficiency_is_one_half() {
         for overhead in [10.0, 180.0, 2_500.0, 90_000.0] {
-            // As if each task cost so much besides its kernel.
+            // As if each task cost this overhead besides its kernel.
             let found = least_length(|length| length / (length + overhead)).expect("it is within what is tried");
             assert!((1.0..1.04).contains(&(found / overhead)), "{found} {overhead}");
         }

@@ -52,7 +52,7 @@ impl Pattern {
         }
     }
 
-    /// Number of rows of data for so many steps.
+    /// Number of rows of data for `steps` steps.
     pub(super) const fn rows(self, steps: usize) -> usize {
         match self {
             Pattern::StencilFresh => steps,
