@@ -346,5 +346,7 @@ fn a_simulation_shares_parts_between_contexts_too() {
         .context(SimContext::new("b").policy_value(policy(&over(r#"prio { eager { each "worker" { worker } } }"#))))
         .run()
         .expect_err("the parts differ");
-    assert!(format!("{error:?}").contains("shared part `common`"), "{error:?}");
+    let sources = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
+    let text: Vec<String> = sources.map(ToString::to_string).collect();
+    assert!(text.concat().contains("shared part `common`"), "{text:?}");
 }

@@ -179,12 +179,12 @@ impl LiveTree {
     pub(super) fn repair(&self) {
         self.repairs.store(false, Release);
         self.see_failures();
-        for node in self.nodes.iter().filter(|node| node.is_quarantined()) {
+        for node in self.nodes.iter().filter(|node| node.is_quarantined() && node.shared.is_none()) {
             let numbers = node.number.alone();
             for slot in self.ledger.held_by(&numbers) {
                 if slot.take_from(&numbers, Phase::Fallback) {
                     node.health.rehomed.fetch_add(1, Relaxed);
-                    self.store_for(node, slot).put(slot);
+                    self.fallback.put(slot);
                 }
             }
         }
@@ -196,16 +196,6 @@ impl LiveTree {
     pub(super) fn fall_back_from(&self, node: &TreeNode, slot: &'static Slot) {
         slot.renew(Phase::Fallback);
         self.store_for(node, slot).put(slot);
-    }
-
-    /// The store for a task that leaves a node: that of another context that shares the node, if no worker of this one
-    /// can execute the task.
-    fn store_for(&self, node: &TreeNode, slot: &Slot) -> Arc<Fallback> {
-        let fits_elsewhere = || {
-            let part = node.shared.as_ref().filter(|_| !self.some_fits(node, slot.head()))?;
-            part.store_elsewhere(self.first, |worker| self.fits(worker.0, slot.head()))
-        };
-        fits_elsewhere().unwrap_or_else(|| Arc::clone(&self.fallback))
     }
 
     /// Faults of components so far, in order of nodes.
@@ -364,8 +354,10 @@ fn nodes(
 ) -> Box<[TreeNode]> {
     // Without expected ends, leaves note at each pull how long their worker should be busy.
     let has_expected_ends = env.services.busy_until(WorkerId(0)).is_some();
-    let linked = parts.into_iter().zip(shared).zip(links.parents).zip(links.sources).enumerate();
-    let node = |(id, (((part, shared), parents), sources)): (usize, (((Part, Option<Arc<SharedPart>>), _), _))| {
+    let linked = parts.into_iter().zip(links.parents).zip(links.sources).enumerate();
+    let mut shared = shared.into_iter();
+    let node = |(id, ((part, parents), sources)): (usize, ((Part, Vec<_>), Vec<_>))| {
+        let shared = shared.next().flatten();
         let (component, post) = match &shared {
             Some(shared) => (part.component, shared.post.clone()),
             None if part.attended => attend(post_of(&part), &part.claims, part.component, env),
@@ -384,8 +376,8 @@ fn nodes(
             hears_tasks: part.claims.hears_tasks,
             family: part.claims.family,
             children: part.children.iter().map(|(child, _)| *child).collect(),
-            parents: Vec::into(parents),
-            sources: Vec::into(sources),
+            parents: parents.into(),
+            sources: sources.into(),
             places: Arc::clone(places),
             workers: Arc::clone(&env.workers),
             worker_groups: prospects::worker_groups(&part.workers_in_context, env),

@@ -22,7 +22,9 @@
 //!   note.
 //! - *Failure.* A component that fails in one context fails in all. The other trees quarantine their views at their next
 //!   call into it, or when a worker of theirs finds nothing to do, for which one is woken
-//!   ([`Fallback::call_attention`]).
+//!   ([`Fallback::call_attention`]). A task in it may be in the hands of a call of another tree, so tasks are not taken
+//!   back before each tree was alone once and has *sealed* its view: no call of it is inside any more, and none follows.
+//!   The tree that seals the last view takes all tasks.
 //!
 //! # A tree is exchanged
 //!
@@ -34,7 +36,7 @@
 use super::attendance::PostNumber;
 use super::backlog::Queued;
 use super::fallback::Fallback;
-use super::ledger::{NodeId, NodeNumber, Slot};
+use super::ledger::{NodeId, NodeNumber, Phase, Slot};
 use super::node::{TreeNode, record};
 use super::swap::SwapError;
 use super::{LiveTree, Part};
@@ -91,6 +93,8 @@ struct View {
     fallback: Arc<Fallback>,
     /// A push through this view was refused, and tasks may wait above it for room.
     waits: AtomicBool,
+    /// The component failed, and no call of the tree is inside it or enters it.
+    sealed: AtomicBool,
 }
 
 impl SharedPart {
@@ -117,7 +121,26 @@ impl SharedPart {
 
     /// Removes the view of a tree that is dropped.
     pub(super) fn leave(&self, tree: NodeNumber) {
-        self.views.lock().retain(|view| view.tree != tree);
+        let mut views = self.views.lock();
+        views.retain(|view| view.tree != tree);
+        // It may have been the last one that was not sealed.
+        if let Some(view) = views.first().filter(|_| self.has_failed()) {
+            view.fallback.call_attention();
+        }
+    }
+
+    /// Whether it failed, and calls of other trees may still be inside.
+    fn is_left(&self, tree: NodeNumber) -> bool {
+        self.has_failed() && self.views_but(tree).iter().any(|view| !view.sealed.load(SeqCst))
+    }
+
+    /// Seals the view of a tree that is alone, after a failure. The last tree to do so gets the views, whose tasks it
+    /// takes back.
+    fn seal(&self, tree: NodeNumber) -> Vec<Arc<View>> {
+        let views = self.views.lock();
+        let own = views.iter().filter(|view| view.tree == tree);
+        own.for_each(|view| view.sealed.store(true, SeqCst));
+        if views.iter().all(|view| view.sealed.load(SeqCst)) { views.clone() } else { Vec::new() }
     }
 
     /// Wakes the workers of other views whose pushes were refused: there is room now.
@@ -148,11 +171,13 @@ impl SharedPart {
     }
 }
 
+/// Shared parts by the name of their definition, and their own. There are several of one name while a tree is exchanged.
+type ByName = BTreeMap<(String, String), Vec<Weak<SharedPart>>>;
+
 /// The shared parts of all trees of a ledger.
 #[derive(Default)]
 pub(super) struct SharedParts {
-    /// By the name of the definition, and its own. There are several of one name while a tree is exchanged.
-    all: Mutex<BTreeMap<(String, String), Vec<Weak<SharedPart>>>>,
+    all: Mutex<ByName>,
     exchanging: Mutex<()>,
 }
 
@@ -260,6 +285,7 @@ impl Joining<'_> {
                 workers: part.workers_in_context.clone(),
                 fallback: Arc::clone(self.fallback),
                 waits: AtomicBool::new(false),
+                sealed: AtomicBool::new(false),
             });
             shared.views.lock().push(Arc::clone(&view));
             part.component = object_of(Viewed { part: Arc::clone(&shared), view });
@@ -426,9 +452,13 @@ impl LiveTree {
     pub(super) fn plan_shared(&self, next: &LiveTree) -> Result<Moves, SwapError> {
         let mut moves = Moves { staying: Vec::new(), tasks: Vec::new(), woken: Vec::new() };
         for node in &self.nodes {
-            let Some(part) = node.shared.as_ref().filter(|part| !node.is_quarantined() && !part.has_failed()) else {
+            let Some(part) = &node.shared else { continue };
+            if part.is_left(self.first) {
+                return Err(SwapError::Busy);
+            }
+            if node.is_quarantined() || part.has_failed() {
                 continue;
-            };
+            }
             let is_it = |other: &&TreeNode| other.shared.as_ref().is_some_and(|shared| Arc::ptr_eq(shared, part));
             let heir = next.nodes.iter().find(is_it);
             let others: Vec<_> =
@@ -466,15 +496,40 @@ impl LiveTree {
         }
     }
 
-    /// Quarantines the views of shared components that failed in other trees.
+    /// Quarantines the views of shared components that failed in whichever tree, and takes back their tasks if this is
+    /// the last tree to do so. The caller is alone.
     pub(super) fn see_failures(&self) {
         for node in &self.nodes {
-            let failed = node.shared.as_ref().is_some_and(|part| part.has_failed());
-            if failed && !node.is_quarantined() {
-                node.set_quarantined();
-                node.queued.set(0);
+            let Some(part) = node.shared.as_ref().filter(|part| part.has_failed()) else { continue };
+            node.set_quarantined();
+            node.queued.set(0);
+            for view in part.seal(self.first) {
+                let number = view.number.alone();
+                for slot in self.ledger.held_by(&number) {
+                    if slot.take_from(&number, Phase::Fallback) {
+                        node.health.rehomed.fetch_add(1, Relaxed);
+                        let fits = |worker| self.fits(worker, slot.head());
+                        let here = view.workers.iter().any(|worker| fits(worker.0));
+                        let elsewhere = || part.store_elsewhere(view.tree, |worker| fits(worker.0));
+                        let store = if here { None } else { elsewhere() };
+                        store.unwrap_or_else(|| Arc::clone(&view.fallback)).put(slot);
+                    }
+                }
             }
         }
+    }
+
+    /// The store for a task that `node`, or the worker that got it, cannot execute: that of another context which has a
+    /// part in common with this one, if no worker of this one can execute the task.
+    pub(super) fn store_for(&self, node: &TreeNode, slot: &Slot) -> Arc<Fallback> {
+        let fits = |worker: WorkerId| self.fits(worker.0, slot.head());
+        let elsewhere = || {
+            let parts = std::iter::once(node).chain(&self.nodes).filter_map(|node| node.shared.as_ref());
+            parts.into_iter().find_map(|part| part.store_elsewhere(self.first, fits))
+        };
+        let here = self.nodes.first().is_some_and(|root| root.workers_in_context().any(fits));
+        let store = if here { None } else { elsewhere() };
+        store.unwrap_or_else(|| Arc::clone(&self.fallback))
     }
 }
 

@@ -96,9 +96,7 @@ pub enum ContextError {
     #[diagnostic(code(sched::context::nodes))]
     TooLarge,
     /// A part that contexts share is defined in another way by another context.
-    #[error(
-        "context `{context}`: the shared part `{part}` is `{there}` in another context, and `{here}` in this policy"
-    )]
+    #[error("context `{context}`: {difference}")]
     #[diagnostic(
         code(sched::context::shared_part),
         help(
@@ -108,12 +106,8 @@ pub enum ContextError {
     SharedPart {
         /// The context.
         context: String,
-        /// The part.
-        part: String,
-        /// What it would be in this context.
-        here: String,
-        /// What it is.
-        there: String,
+        /// Both definitions.
+        difference: Box<SwapError>,
     },
     /// A part that contexts share, and that this one leaves, has tasks that no worker of another one can execute.
     #[error(
@@ -165,8 +159,8 @@ impl ContextError {
             SwapError::Busy => ContextError::Busy { context },
             SwapError::Failed(faults) => ContextError::Failed { context, faults },
             SwapError::TooLarge => ContextError::TooLarge,
-            SwapError::DefinedOtherwise { part, here, there } => {
-                ContextError::SharedPart { context, part, here, there }
+            difference @ SwapError::DefinedOtherwise { .. } => {
+                ContextError::SharedPart { context, difference: Box::new(difference) }
             }
             SwapError::Stranded { part, tasks } => ContextError::Stranded { context, part, tasks },
         }
