@@ -15,7 +15,8 @@ use super::task::record::{Taken, TaskKey};
 use super::task::submit::{Submitter, TaskRef};
 use super::{Runtime, core::Core};
 use crate::context::{ContextCore, SchedContext};
-use crate::worker::executed_here;
+use crate::worker::main_worker::{Looks, UntilDone};
+use crate::worker::{executed_here, this_worker};
 use parking_lot::Mutex;
 use sched_graph::{AccessMode, ContextId};
 use sched_tree::SlotId;
@@ -24,14 +25,26 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::task::Waker;
 
 impl Core {
-    /// Waits until `done`, or until the run or the awaited context has stalled.
-    pub(crate) fn wait_until(&self, context: Option<&ContextCore>, done: impl Fn() -> bool) -> Result<(), RunError> {
+    /// Waits until `done`, or until the run or the awaited context has stalled. The worker without a thread, if there is
+    /// one, is this thread meanwhile, or another one that waits. (Where all workers have threads, this thread sleeps: it
+    /// could only take over a worker that has nothing to do.)
+    pub(crate) fn wait_until(
+        &self,
+        context: Option<&ContextCore>,
+        looks: Looks,
+        done: impl Fn() -> bool,
+    ) -> Result<(), RunError> {
         let mut watch = StallDetector::default();
         let mut stall = None;
         let period = self.quiet_period / 2;
-        self.outcomes.wait_until(period, done, || {
+        let go_on = || {
             stall = watch.look(self, context, period);
             stall.is_none()
+        };
+        // A task that waits blocks its worker.
+        let may_serve = this_worker(self).is_none();
+        self.outcomes.waiters.wait_until(period, may_serve, &done, go_on, |worker, go_on| {
+            worker.serve(UntilDone::new(&done, looks, period, go_on));
         });
         match stall {
             Some(report) => Err(RunError::Stalled(report)),
@@ -54,7 +67,7 @@ impl Core {
 
     pub(crate) fn wait_all(&self) -> Result<(), RunError> {
         if !self.is_finished() {
-            self.wait_until(None, || self.is_finished())?;
+            self.wait_until(None, Looks::Seldom, || self.is_finished())?;
         }
         self.report_failures(None)
     }
@@ -85,7 +98,7 @@ impl Core {
         }
         let waited = match is_done() {
             true => Ok(()),
-            false => self.wait_until(Some(core), is_done),
+            false => self.wait_until(Some(core), Looks::Seldom, is_done),
         };
         match is_default {
             true => self.outcomes.stop_awaiting_default(),
@@ -153,7 +166,7 @@ impl Runtime {
         if !core.is_ended(task.key) {
             let current = &core.ledger.slot(task.key.slot).head().sequence;
             core.records.get(task.key.slot).watch(current, task.key.sequence);
-            core.wait_until(None, || core.is_ended(task.key))?;
+            core.wait_until(None, Looks::Often, || core.is_ended(task.key))?;
         }
         Ok(self.core.outcomes.outcome(task.key.sequence))
     }
@@ -308,7 +321,7 @@ impl<'a> Turn<'a> {
         let core = &runtime.core;
         let entered = Turn::enter(runtime, header, mode)?;
         if !entered.is_ready() {
-            let waited = core.wait_until(None, || entered.is_ready());
+            let waited = core.wait_until(None, Looks::Often, || entered.is_ready());
             if let Err(stalled) = waited
                 && entered.give_up()
             {

@@ -17,6 +17,7 @@ mod starpu;
 #[cfg(test)]
 mod tests;
 
+pub use from_topology::MachineFigures;
 pub use kernels::{KernelTime, Kernels, Parallel, Sized};
 pub use library::{ShippedPlatform, find, library};
 pub use power::Power;
@@ -226,16 +227,19 @@ impl Platform {
     }
 
     /// Execution time of a task of `graph` on the workers of a class, if it can run there: from the graph if it gives
-    /// any, else from the times of kernels.
+    /// that of their architecture, else from the times of kernels. If the graph gives that of other architectures only,
+    /// the kernel must be named here: what applies to every kernel does not tell that a task can run.
     ///
     /// # Panics
     /// If there is no such class.
     #[must_use]
     pub fn length(&self, graph: &TaskGraph, task: &Task, class: usize) -> Option<Duration> {
-        if !task.lengths.is_empty() {
-            return task.lengths.get(self.classes[class].arch);
+        let kind = &graph.kind_of(task).name;
+        let given = task.lengths.get(self.classes[class].arch);
+        if given.is_some() || !task.lengths.is_empty() && !self.kernels.is_set(kind, class) {
+            return given;
         }
-        let nanos = self.kernels.get(&graph.kind_of(task).name, class)?.nanos(work_of(graph, task))?;
+        let nanos = self.kernels.get(kind, class)?.nanos(work_of(graph, task))?;
         Some(Duration::from_nanos(nanos))
     }
 

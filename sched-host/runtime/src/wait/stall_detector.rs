@@ -48,7 +48,10 @@ impl StallDetector {
         let abandoned =
             context.is_some_and(|context| context.config().workers.is_empty() && context.tree.fallen_back() > 0);
         let executing = core.counters.iter().any(|counters| counters.executing.get().is_some());
+        // Tasks may wait for a worker that is there only while a thread of the program waits.
+        let is_vacant = core.outcomes.vacant_worker().is_some();
         let moved = match (self.last, abandoned) {
+            _ if is_vacant => true,
             (None, _) => true,
             (Some(last), true) => last.context != progress.context,
             (Some(last), false) => executing || last != progress,

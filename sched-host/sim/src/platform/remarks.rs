@@ -59,9 +59,15 @@ impl Platform {
     fn extrapolated(&self, graph: &TaskGraph) -> Vec<String> {
         // By kernel, architecture and size: the measured range.
         let mut found: BTreeMap<(&str, String, u64), (u64, u64)> = BTreeMap::new();
-        for task in graph.tasks.iter().filter(|task| task.lengths.is_empty() && graph.kind_of(task).runs) {
+        for task in graph.tasks.iter().filter(|task| graph.kind_of(task).runs) {
             let (kind, work) = (graph.kind_of(task).name.as_str(), work_of(graph, task));
-            for (number, class) in self.classes.iter().enumerate() {
+            // The others are given, or impossible.
+            let follows = |number: usize, arch| {
+                task.lengths.is_empty() || (task.lengths.get(arch).is_none() && self.kernels.is_set(kind, number))
+            };
+            for (number, class) in
+                self.classes.iter().enumerate().filter(|(number, class)| follows(*number, class.arch))
+            {
                 let range = self.kernels.get(kind, number).and_then(|time| time.range(work.footprint));
                 if let Some((least, most)) = range.filter(|(least, most)| !(least..=most).contains(&&work.bytes)) {
                     found.insert((kind, class.arch.to_string(), work.bytes), (least, most));
