@@ -332,7 +332,7 @@ fn what_a_graph_was_measured_on_leaves_other_architectures_to_the_platform() {
     };
     let modelled = on(&graph, 1);
     let measured = Duration::from_millis(7);
-    graph.tasks.iter_mut().for_each(|task| task.lengths = Lengths::default().with(Arch::CPU, measured));
+    graph.tasks.iter_mut().for_each(|task| task.lengths = sched_graph::Lengths::default().with(Arch::CPU, measured));
     assert!(on(&graph, 0).iter().all(|length| *length == Some(measured)));
     let (last, named) = (graph.tasks.len() - 1, on(&graph, 1));
     assert_eq!(named[..last], modelled[..last], "the platform names these kernels");

@@ -78,6 +78,9 @@ impl Pool {
                 if self.sleep.retract(me) {
                     self.sleep.wake_any(|_| true);
                 }
+                if !worked {
+                    return;
+                }
             } else {
                 self.sleep.sleep(me);
                 self.sleep.retract(me);
