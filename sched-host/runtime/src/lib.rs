@@ -42,7 +42,8 @@ pub use task::submit::{Submitter, TaskBuilder, TaskRef};
 pub use task::verdict::Verdict;
 pub use wait::DataError;
 pub use wait::data::{Data, ReadArray, ReadData, ReadMatrix, WriteArray, WriteData, WriteMatrix};
-pub use wait::future::{ReadWhenReady, TaskEnded};
+pub use wait::future::{ReadWhenReady, TaskEnded, WriteWhenReady};
+pub use wait::held::HeldGuard;
 pub use worker::stats::WorkerStats;
 pub use worker::times::WorkerExpectation;
 
@@ -331,7 +332,7 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         let (core, threads, claim) = (Arc::clone(&self.core), std::mem::take(&mut self.threads), self.claim.take());
         // A task cannot wait for its own end, so another thread ends the runtime.
-        if worker::executed_here(&self.core).is_some() {
+        if worker::executed_here(&self.core).is_some() || wait::acquire::is_in_callback(&self.core) {
             let ends = std::thread::Builder::new().name("runtime-end".to_owned());
             if let Err(error) = ends.spawn(move || end(&core, threads, claim)) {
                 tracing::error!("the runtime goes on, since no thread could be made to end it: {error}");

@@ -1,17 +1,21 @@
 //! Waiting: for all tasks, for one, for data.
 
+pub(crate) mod acquire;
 pub(crate) mod barrier;
 pub(crate) mod data;
 pub(crate) mod ended;
 pub(crate) mod future;
+pub(crate) mod held;
 pub(crate) mod stall_detector;
 
+use self::acquire::is_in_callback;
 use self::data::Data;
+use self::held::Asked;
 use self::stall_detector::StallDetector;
 use super::data::DataHeader;
 use super::task::complete::WorkerScratch;
 use super::task::failure::{Outcome, RunError, TaskFailure};
-use super::task::record::{Taken, TaskKey};
+use super::task::record::{RareFields, Taken, TaskKey};
 use super::task::submit::{Submitter, TaskRef};
 use super::{Runtime, core::Core};
 use crate::context::{ContextCore, SchedContext};
@@ -63,6 +67,10 @@ impl Core {
     /// Panics inside a task, which might wait for itself.
     pub(crate) fn refuse_inside(&self, what: &str) {
         assert!(executed_here(self).is_none(), "{what} by a task of the same runtime, which might wait for itself");
+        assert!(
+            !is_in_callback(self),
+            "{what} by a callback that has data of the same runtime: it might wait for itself"
+        );
     }
 
     pub(crate) fn wait_all(&self) -> Result<(), RunError> {
@@ -106,6 +114,10 @@ impl Core {
         }
         waited
     }
+}
+
+fn in_callback(what: &str) -> String {
+    format!("{what} by a callback that has data of the same runtime, and might wait for itself")
 }
 
 /// Why data is not available.
@@ -159,9 +171,10 @@ impl Runtime {
     /// [`RunError::Stalled`] if the run makes no progress.
     ///
     /// # Panics
-    /// If the task belongs to another runtime.
+    /// If the task belongs to another runtime, or a callback that [has data](Self::acquire_read) calls it.
     pub fn wait(&self, task: TaskRef) -> Result<Outcome, RunError> {
         assert!(task.runtime == self.core.id, "a task is waited for with the runtime that it was submitted to");
+        assert!(!is_in_callback(&self.core), "{}", in_callback("a task is waited for"));
         let core = &self.core;
         if !core.is_ended(task.key) {
             let current = &core.ledger.slot(task.key.slot).head().sequence;
@@ -189,6 +202,7 @@ impl Runtime {
     ///
     /// # Panics
     /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
+    #[track_caller]
     pub fn read<'a, D: Data>(&'a self, handle: &'a D) -> Result<D::Reading<'a>, DataError> {
         let turn = Turn::wait(self, handle.header(), AccessMode::Read)?;
         Ok(handle.reading(turn))
@@ -217,6 +231,7 @@ impl Runtime {
     ///
     /// # Panics
     /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
+    #[track_caller]
     pub fn try_read<'a, D: Data>(&'a self, handle: &'a D) -> Result<Option<D::Reading<'a>>, DataError> {
         let turn = Turn::try_take(self, handle.header(), AccessMode::Read)?;
         turn.map(|turn| turn.check(handle.header()).map(|()| handle.reading(turn))).transpose()
@@ -230,6 +245,7 @@ impl Runtime {
     ///
     /// # Panics
     /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
+    #[track_caller]
     pub fn write<'a, D: Data>(&'a self, handle: &'a D) -> Result<D::Writing<'a>, DataError> {
         let turn = Turn::wait(self, handle.header(), AccessMode::ReadWrite)?;
         Ok(handle.writing(turn))
@@ -243,6 +259,7 @@ impl Runtime {
     ///
     /// # Panics
     /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
+    #[track_caller]
     pub fn unregister<D: Data>(&self, handle: D) -> Result<Result<D::Value, D>, DataError> {
         drop(self.write(&handle)?);
         Ok(handle.into_value())
@@ -290,18 +307,20 @@ impl Entered {
 
     /// The turn, which has come.
     fn into_turn(self, submitter: &Submitter) -> Turn<'_> {
-        Turn { submitter, slot: self.key.slot }
+        Turn { submitter, slot: Some(self.key.slot) }
     }
 }
 
 /// The application's turn at data; its drop ends the turn.
 pub struct Turn<'a> {
     submitter: &'a Submitter,
-    slot: SlotId,
+    /// `None` where the turn ends with a callback instead.
+    slot: Option<SlotId>,
 }
 
 impl<'a> Turn<'a> {
     /// Waits for the turn at data with this header, which is good then.
+    #[track_caller]
     pub(crate) fn wait(
         runtime: &'a Submitter,
         header: &Arc<DataHeader>,
@@ -313,6 +332,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Waits for the turn at data with this header, good or bad.
+    #[track_caller]
     pub(crate) fn take(
         runtime: &'a Submitter,
         header: &Arc<DataHeader>,
@@ -332,6 +352,7 @@ impl<'a> Turn<'a> {
     }
 
     /// The turn at data with this header, good or bad, if it need not be waited for.
+    #[track_caller]
     pub(crate) fn try_take(
         runtime: &'a Submitter,
         header: &Arc<DataHeader>,
@@ -352,6 +373,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Enters the turn at data with this header.
+    #[track_caller]
     fn enter(runtime: &Submitter, header: &Arc<DataHeader>, mode: AccessMode) -> Result<Entered, DataError> {
         let core = &runtime.core;
         if header.runtime() != core.id {
@@ -360,23 +382,27 @@ impl<'a> Turn<'a> {
         core.refuse_inside("data is waited for");
         let shared = Arc::new(Awaited { state: AtomicU64::new(WAITS), waker: Mutex::default() });
         let (noted, of) = (Arc::clone(&shared), Arc::downgrade(core));
-        let key = runtime.enter_access(
-            header,
-            mode,
-            Box::new(move |_| {
-                let given_up = noted.state.swap(READY, AcqRel);
-                let waker = noted.waker.lock().take();
-                match of.upgrade() {
-                    Some(core) if given_up == WAITS => {
-                        core.outcomes.tell();
-                        waker.into_iter().for_each(future::wake);
-                    }
-                    Some(core) => core.end_access(SlotId(given_up as u32)),
-                    None => {}
+        let ready = move |_: &_| {
+            let given_up = noted.state.swap(READY, AcqRel);
+            let waker = noted.waker.lock().take();
+            match of.upgrade() {
+                Some(core) if given_up == WAITS => {
+                    core.outcomes.tell();
+                    waker.into_iter().for_each(future::wake);
                 }
-            }),
-        );
+                Some(core) => core.end_access(SlotId(given_up as u32)),
+                None => {}
+            }
+        };
+        let asked = Some(Asked::here(header.id, mode));
+        let rare = RareFields { callback: Some(Box::new(ready)), asked, ..RareFields::default() };
+        let key = runtime.enter_turn(header, mode, rare);
         Ok(Entered { key, shared })
+    }
+
+    /// The turn that a callback has, which ends when the callback returns.
+    fn of_callback(submitter: &'a Submitter) -> Turn<'a> {
+        Turn { submitter, slot: None }
     }
 
     /// Whether the data was computed.
@@ -390,7 +416,9 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.submitter.core.end_access(self.slot);
+        if let Some(slot) = self.slot {
+            self.submitter.core.end_access(slot);
+        }
     }
 }
 

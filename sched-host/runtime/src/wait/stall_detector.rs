@@ -5,6 +5,7 @@
 //! workers, two looks must agree that no task of that context ended: its tasks stay where they are, whatever other
 //! contexts do.
 
+use super::held::guards;
 use crate::context::ContextCore;
 use crate::core::Core;
 use crate::task::failure::{ContextState, StallReport, WorkerDoing, WorkerState};
@@ -105,10 +106,13 @@ fn report(core: &Core, quiet: Duration, overdue: Vec<OverdueCall>) -> StallRepor
             unfinished: submitted.saturating_sub(finished),
         }
     });
+    let guards = guards(core);
+    let waiting = u64::saturating_sub(waiting, guards.len() as u64);
     StallReport {
         quiet_s: quiet.as_secs_f64(),
         unfinished: core.submitted().saturating_sub(core.finished()),
         waiting,
+        guards,
         fallback,
         workers: workers.collect(),
         contexts: contexts.collect(),
