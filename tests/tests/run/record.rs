@@ -30,6 +30,7 @@ fn the_graph_of_a_run_is_simulated_compared_and_drawn() {
         let compared =
             sched(&["compare", file, "--platform", "cpu9-gpu3", "--policy", "tree-eager,tree-heft", "--json"]);
         assert!(compared.json()["runs"].as_array().unwrap().len() >= 2);
+        assert!(!compared.err.contains("stay idle"), "the GPUs have times for these kernels: {}", compared.err);
     }
 }
 

@@ -337,4 +337,8 @@ fn what_a_graph_was_measured_on_leaves_other_architectures_to_the_platform() {
     let (last, named) = (graph.tasks.len() - 1, on(&graph, 1));
     assert_eq!(named[..last], modelled[..last], "the platform names these kernels");
     assert_eq!(named[last], None, "nothing says that this one runs there");
+    let seconds = 2.0;
+    graph.tasks[last].flops = seconds * 100e9;
+    let last = &graph.tasks[last];
+    assert_eq!(platform.length(&graph, last, 1), Some(Duration::from_secs_f64(seconds)), "by its operations");
 }
