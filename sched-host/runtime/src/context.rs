@@ -217,15 +217,11 @@ impl SchedContext {
     /// Runs `body` with this as the current context of the thread, which applies to submitted tasks that name no
     /// context.
     pub fn with<R>(&self, body: impl FnOnce() -> R) -> R {
-        struct Restore(Current);
-        impl Drop for Restore {
-            fn drop(&mut self) {
-                CURRENT.set(self.0);
-            }
-        }
-        let current =
-            Current { runtime: self.submitter.core.id, number: self.context.number, serial: Some(self.serial) };
-        let _restore = Restore(CURRENT.replace(current));
+        let _restore = RestoreCurrent::after(Current {
+            runtime: self.submitter.core.id,
+            number: self.context.number,
+            serial: Some(self.serial),
+        });
         body()
     }
 
@@ -261,6 +257,26 @@ pub(crate) struct Current {
 
 thread_local! {
     static CURRENT: Cell<Current> = const { Cell::new(Current { runtime: 0, number: ContextId::DEFAULT, serial: None }) };
+}
+
+/// Restores the current context of the thread when it is dropped.
+pub(crate) struct RestoreCurrent(Current);
+
+impl RestoreCurrent {
+    fn after(current: Current) -> RestoreCurrent {
+        RestoreCurrent(CURRENT.replace(current))
+    }
+
+    /// For a thread of the program that is a worker of this runtime until then.
+    pub(crate) fn after_tasks_of(runtime: u64) -> RestoreCurrent {
+        RestoreCurrent::after(Current { runtime, number: ContextId::DEFAULT, serial: None })
+    }
+}
+
+impl Drop for RestoreCurrent {
+    fn drop(&mut self) {
+        CURRENT.set(self.0);
+    }
 }
 
 /// Notes that this thread, a worker, executes or ends a task of this context.

@@ -146,6 +146,7 @@ impl Core {
         let workers = WorkerSet::first(count as u32);
         let default = ContextCore::new(ContextId::DEFAULT, tree, ahead, DEFAULT_NAME.to_owned(), start.laid, workers);
         default.set_priorities(&start.priorities, start.bound.is_some());
+        let outcomes = Outcomes::new(start.main_worker, &backend);
         let core = Arc::new(Core {
             id: NEXT.fetch_add(1, Relaxed),
             roster: Roster::new(default),
@@ -163,7 +164,7 @@ impl Core {
             fresh: Mutex::default(),
             stop: AtomicBool::new(false),
             ended: Ended::default(),
-            outcomes: Outcomes::default(),
+            outcomes,
             quiet_period: start.quiet_period,
             models: start.models,
             codelet_settings: start.codelet_settings,

@@ -5,6 +5,7 @@ use super::failure::{Cause, Outcome};
 use super::nest::NestState;
 use crate::data::DataHeader;
 use crate::recording::{Draft, Recorded, Replayed};
+use crate::wait::held::Asked;
 use parking_lot::Mutex;
 use sched_graph::{ContextId, Where};
 use sched_sync::link::{self, Pending};
@@ -118,6 +119,10 @@ pub(crate) struct Body {
 pub(crate) struct RareFields {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) callback: Option<Callback>,
+    /// Whether an access of the application itself ends when its callback has returned.
+    pub(crate) ends_with_callback: bool,
+    /// How the application asked for its access.
+    pub(crate) asked: Option<Asked>,
     /// The only workers that may execute it.
     pub(crate) only: Option<Where>,
     /// Data with commute accesses, in order of their ids.

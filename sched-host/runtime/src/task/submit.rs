@@ -6,7 +6,7 @@ use super::after::After;
 use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, put_job};
 use super::failure::{Outcome, SubmitError};
 use super::nest::NestState;
-use super::record::{Callback, RareFields, TaskKey};
+use super::record::{RareFields, TaskKey};
 use crate::context::{ContextCore, SchedContext, current};
 use crate::core::{Core, Entry, NO_CODELET, TaskPlace};
 use crate::data::access::AccessList;
@@ -158,13 +158,8 @@ impl Submitter {
         Ok(())
     }
 
-    /// Enters an access of the application itself to data; `ready` is called when its turn comes.
-    pub(crate) fn enter_access(&self, header: &Arc<DataHeader>, mode: AccessMode, ready: Callback) -> TaskKey {
-        self.enter_turn(header, mode, RareFields { callback: Some(ready), ..RareFields::default() })
-    }
-
-    /// Enters an access to data that is no task.
-    fn enter_turn(&self, header: &Arc<DataHeader>, mode: AccessMode, rare: RareFields) -> TaskKey {
+    /// Enters an access to data that is no task. Its callback is called when its turn comes.
+    pub(crate) fn enter_turn(&self, header: &Arc<DataHeader>, mode: AccessMode, rare: RareFields) -> TaskKey {
         self.enter_turns(&[(header, mode)], rare)
     }
 

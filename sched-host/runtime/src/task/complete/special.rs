@@ -4,7 +4,7 @@
 use super::super::cancel::cancelled;
 use super::super::codelet::Job;
 use super::super::failure::Outcome;
-use super::super::record::{RareFields, Taken};
+use super::super::record::{Callback, RareFields, Taken};
 use super::{LATE, WorkerScratch, aside, clear, note_bad_data};
 use crate::core::{Core, TaskPlace};
 use crate::data::{DataHeader, Places};
@@ -96,12 +96,18 @@ impl Core {
             return false;
         }
         if !is_task {
-            // An access of the application itself: the callback reports its turn, and the application ends the
-            // access.
-            let ready = rare.callback.take();
+            // An access of the application itself: the callback reports its turn, and the application ends the access;
+            // or the callback has the data, and the access ends with it.
+            let (ready, ends) = (rare.callback.take(), rare.ends_with_callback);
             drop(body);
-            if let Some(ready) = ready {
-                ready(&Outcome::Done);
+            match ready {
+                Some(ready) if ends => {
+                    self.call_back(task.slot, ready, &Outcome::Done, requester);
+                    self.own_accesses.ended.fetch_add(1, SeqCst);
+                    scratch.ending.push((slot, Outcome::Done));
+                }
+                Some(ready) => ready(&Outcome::Done),
+                None => {}
             }
             return false;
         }
@@ -176,13 +182,18 @@ impl Core {
         scratch: &mut WorkerScratch,
     ) {
         if let Some(callback) = rare.callback {
-            // A long callback is no stall. Only the worker itself writes this counter.
-            let executing = requester.map(|worker| &self.counters[worker.index()].executing);
-            let before = executing.and_then(|executing| executing.get());
-            executing.inspect(|executing| executing.set(Some(slot.id())));
-            aside(&slot.head().sequence, "a callback", || callback(outcome));
-            executing.inspect(|executing| executing.set(before));
+            self.call_back(slot, callback, outcome, requester);
         }
         scratch.give_turns(&rare.turns);
+    }
+
+    /// Calls a callback of a task, or of an access that ends with it.
+    fn call_back(&self, slot: &Slot, callback: Callback, outcome: &Outcome, requester: Option<WorkerId>) {
+        // A long callback is no stall. Only the worker itself writes this counter.
+        let executing = requester.map(|worker| &self.counters[worker.index()].executing);
+        let before = executing.and_then(|executing| executing.get());
+        executing.inspect(|executing| executing.set(Some(slot.id())));
+        aside(&slot.head().sequence, "a callback", || callback(outcome));
+        executing.inspect(|executing| executing.set(before));
     }
 }
