@@ -231,7 +231,10 @@ fn parts_of_one_name_that_differ_are_refused() {
     let text = error.to_string();
     let there = r#"the shared part `common` is `shared "common" between-contexts=#true { fifo sorted=#false { eager {"#;
     assert!(text.contains(there), "{text}");
-    assert!(text.contains("another context, and `shared \"common\" between-contexts=#true { fifo {"), "{text}");
+    assert!(
+        text.contains("another context, and would be `shared \"common\" between-contexts=#true { fifo {"),
+        "{text}"
+    );
     assert_eq!(runtime.contexts().len(), 2);
     a.swap_policy_value(policy(&other)).expect("nobody else has it");
     context(&runtime, "b", &other, [1]);
