@@ -309,6 +309,7 @@ impl Runtime {
         let workers = workers.map(|(id, facts)| WorkerTrack::new(id, facts.arch.to_string()));
         let codelets = self.core.backend.codelets.names();
         let mut trace = recorder.take(self.policy.clone(), workers.collect(), codelets);
+        trace.contexts = self.core.roster.places().map(|context| context.name()).collect();
         if let Some(memories) = &self.core.backend.memories {
             trace.memories = (0..memories.nodes()).map(|node| format!("memory {node}")).collect();
         }
