@@ -57,7 +57,7 @@ impl Core {
     }
 
     /// Ends an access of the application itself.
-    fn end_access(&self, slot: SlotId) {
+    pub(crate) fn end_access(&self, slot: SlotId) {
         let mut scratch = WorkerScratch::default();
         self.own_accesses.ended.fetch_add(1, SeqCst);
         self.end(self.place(slot), &Outcome::Done, Taken::default(), None, &mut scratch);
@@ -133,6 +133,14 @@ pub enum DataError {
     /// The handle belongs to another runtime.
     #[error("the handle belongs to another runtime")]
     Foreign,
+    /// There is no such memory node.
+    #[error("there is no memory node {node}: the runtime has {nodes}, from 0")]
+    NoMemoryNode {
+        /// The number.
+        node: u32,
+        /// Number of memory nodes.
+        nodes: usize,
+    },
 }
 
 impl Runtime {

@@ -4,6 +4,7 @@ use super::codelet::Job;
 use super::failure::{Cause, Outcome};
 use super::nest::NestState;
 use crate::data::DataHeader;
+use crate::memory::advice::Advice;
 use crate::recording::{Draft, Recorded, Replayed};
 use crate::wait::held::Asked;
 use parking_lot::Mutex;
@@ -129,8 +130,8 @@ pub(crate) struct RareFields {
     pub(crate) turns: Vec<Arc<DataHeader>>,
     /// The failure of a task that it explicitly waits for.
     pub(crate) cancelled: Option<Cause>,
-    /// Data declared unused: the entry stands for that request, and is no task.
-    pub(crate) unused: Option<Arc<DataHeader>>,
+    /// What the program says about data: the entry stands for that, and is no task.
+    pub(crate) advice: Option<(Arc<DataHeader>, Advice)>,
     /// The job of a task that is cancelled before it has begun.
     pub(crate) withdrawn: Option<Box<dyn Job>>,
     /// When the task is not to begin any more.
