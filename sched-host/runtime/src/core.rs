@@ -136,7 +136,8 @@ impl Core {
         let facts_of_context = ContextFacts { name: DEFAULT_NAME.to_owned(), user_data: start.user_data };
         let (parts, seed) = (start.parts, start.seed);
         let tree =
-            Tree::assemble_in_context(parts, &facts, services, Arc::clone(&ledger), seed, lookahead, facts_of_context);
+            Tree::assemble_in_context(parts, &facts, services, Arc::clone(&ledger), seed, lookahead, facts_of_context)
+                .expect("it is the first tree of its ledger, of fewer than 2^24 nodes");
         let crews = Crews::new(count, &start.combined, start.binding);
         let combined = Combined::new(count, &start.combined, crews);
         if let Some(combined) = combined.as_ref().filter(|_| has_teams) {
