@@ -143,6 +143,8 @@ fn parts(plan: &TreePlan, registry: &Registry) -> Vec<Part> {
                 .map(|child| (NodeId::at(child.node.0), child.slot.clone().unwrap_or_default()))
                 .collect(),
             workers: node.workers.clone(),
+            workers_in_context: node.workers_in_context.clone(),
+            sharing: None,
             worker: node.leaf_worker,
             claims: Claims::of(node),
             attended: true,

@@ -122,6 +122,32 @@ fn futures_that_are_dropped_let_go() {
 }
 
 #[test]
+fn data_is_written_in_its_turn() {
+    for workers in [1, 3] {
+        let runtime = runtime(EAGER, workers);
+        let double = runtime.codelet::<(ReadWrite<u64>,), ()>("double").cpu("double", |_, (x,)| *x *= 2).build();
+        let x = runtime.register(1);
+        let value = block_on(async {
+            for _ in 0..20 {
+                runtime.task(&double, (&x,)).submit().expect("the task is sound");
+                let write = runtime.write_async(&x);
+                let read = runtime.read_async(&x);
+                runtime.task(&double, (&x,)).submit().expect("the task is sound");
+                let written = {
+                    let mut x = write.await.expect("it is computed");
+                    *x = *x % 1000 + 1;
+                    *x
+                };
+                assert_eq!(*read.await.expect("it is computed"), written);
+            }
+            *runtime.read_async(&x).await.expect("it is computed")
+        });
+        let expected = (0..20).fold(1, |x, _| (x * 2 % 1000 + 1) * 2);
+        assert_eq!(value, expected);
+    }
+}
+
+#[test]
 fn a_task_of_the_runtime_does_not_await() {
     let runtime = Arc::new(runtime(EAGER, 1));
     let inner = Arc::downgrade(&runtime);

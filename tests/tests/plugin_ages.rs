@@ -32,6 +32,8 @@ fn order(registry: &Registry) -> (Vec<u64>, Vec<Request>) {
         object: String::new(),
         children,
         workers: WorkerSet::first(1),
+        workers_in_context: WorkerSet::first(1),
+        sharing: None,
         worker: None,
         claims: Claims::from(registered.info()),
         attended: true,

@@ -16,7 +16,7 @@ fn its_policies_are_valid_on_several_machines() {
     let page = page();
     let texts: Vec<&str> =
         page.split("```kdl\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect();
-    assert_eq!(texts.len(), 5);
+    assert_eq!(texts.len(), 6);
     let folder = tempfile::tempdir().expect("a folder");
     // One policy chooses the component of a plugin.
     let plugins = folder_of([("libmine.so", fixtures::plugin("own-fifo"))]);

@@ -73,6 +73,7 @@ impl Seated for Fake {
 
 fn part<C: Build>(children: &[u32], worker: Option<u32>) -> Part {
     let info = C::INFO.describe();
+    let workers = worker.map_or_else(|| WorkerSet::first(6), |worker| [WorkerId(worker)].into_iter().collect());
     Part {
         component: adapt(C::build(&Params::defaults(C::INFO.declared_params())).expect("defaults are sound")),
         name: info.name.clone(),
@@ -80,7 +81,9 @@ fn part<C: Build>(children: &[u32], worker: Option<u32>) -> Part {
         path: format!("{} {worker:?}", info.name),
         object: String::new(),
         children: children.iter().map(|child| (NodeId(*child), String::new())).collect(),
-        workers: worker.map_or_else(|| WorkerSet::first(6), |worker| [WorkerId(worker)].into_iter().collect()),
+        workers: workers.clone(),
+        workers_in_context: workers,
+        sharing: None,
         worker: worker.map(WorkerId),
         claims: Claims::from(&info),
         attended: true,

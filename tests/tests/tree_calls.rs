@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex};
 fn part<C: Build>(path: &str, params: &[(&str, Value)], children: &[u32], worker: Option<u32>) -> Part {
     let mut values = Params::defaults(C::INFO.declared_params());
     params.iter().for_each(|(name, value)| values.set(name, value.clone()));
+    let workers = worker.map_or_else(|| WorkerSet::first(2), |worker| [WorkerId(worker)].into_iter().collect());
     Part {
         component: adapt(C::build(&values).expect("the parameters are sound")),
         name: C::INFO.name().to_owned(),
@@ -26,7 +27,9 @@ fn part<C: Build>(path: &str, params: &[(&str, Value)], children: &[u32], worker
         path: path.to_owned(),
         object: String::new(),
         children: children.iter().map(|child| (NodeId(*child), String::new())).collect(),
-        workers: worker.map_or_else(|| WorkerSet::first(2), |worker| [WorkerId(worker)].into_iter().collect()),
+        workers: workers.clone(),
+        workers_in_context: workers,
+        sharing: None,
         worker: worker.map(WorkerId),
         claims: Claims::from(&C::INFO.describe()),
         attended: true,

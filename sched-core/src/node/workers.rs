@@ -6,7 +6,8 @@ use crate::abi::wire::place;
 use crate::workers::{Arch, MemoryNode, WorkerId, WorkerSet, members};
 
 impl Node<'_> {
-    /// All workers below.
+    /// All workers below. In a part that [contexts share](crate::Component#parts-that-contexts-share), those of other
+    /// contexts are among them.
     #[inline]
     #[must_use]
     pub fn workers(&self) -> WorkerSet {

@@ -18,6 +18,7 @@ pub mod man;
 pub mod model;
 mod output;
 mod pictures;
+pub mod platform;
 pub mod plugin;
 pub mod plugins;
 pub mod policies;
@@ -100,6 +101,7 @@ enum Command {
     Tree(tree::Args),
     Check(check::Args),
     Topology(topology::Args),
+    Platform(platform::Args),
     Graph(graph::Args),
     Model(model::Args),
     Bench(bench::Args),
@@ -150,6 +152,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
         Command::Check(args) if args.is_run() => check::run_and_start(args, Arc::new(registry()?), out),
         Command::Check(args) => check::run(args, &registry()?.catalogue(), out),
         Command::Topology(args) => topology::run(args, out),
+        Command::Platform(args) => platform::run(args, Arc::new(registry()?), out),
         Command::Graph(args) => graph::run(args, out),
         Command::Model(args) => model::run(args, out),
         Command::Bench(args) => bench::run(args, Arc::new(registry()?), out),

@@ -37,6 +37,14 @@ impl WorkerOption {
     }
 }
 
+/// Whether the program's thread is a worker.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(super) struct MainWorkerOption {
+    /// Start no thread for the last worker: the thread that submits the tasks is that worker while it waits for them
+    #[arg(long)]
+    pub(super) main_worker: bool,
+}
+
 /// The machine and its workers.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct MachineOptions {

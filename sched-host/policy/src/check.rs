@@ -121,6 +121,14 @@ const RULES: &[Rule] = &[
         find: sharing::single,
     },
     Rule {
+        id: "V2",
+        name: "between-contexts",
+        reason: "what contexts share is one part with one shape, whatever workers each of them has",
+        catalogue: false,
+        progress: false,
+        find: sharing::between,
+    },
+    Rule {
         id: "V6",
         name: "cycle",
         reason: "tasks move down the tree; in a cycle they would move for ever",

@@ -299,6 +299,9 @@ pub struct Shared {
     pub each: Option<Level>,
     /// Keeps only workers of this architecture.
     pub arch: Option<Arch>,
+    /// Whether its instances are shared between contexts too: each exists once in all contexts whose policies define it
+    /// equally, and is laid over the workers of the whole machine.
+    pub between_contexts: bool,
     /// Definition. A valid one has one element, a component.
     pub children: Vec<Element>,
     /// Place of the name in the text.
@@ -308,7 +311,21 @@ pub struct Shared {
 impl Shared {
     /// A definition that exists once in the machine.
     pub fn new(name: impl Into<String>, child: impl Into<Element>) -> Shared {
-        Shared { name: name.into(), each: None, arch: None, children: vec![child.into()], span: Span::NONE }
+        Shared {
+            name: name.into(),
+            each: None,
+            arch: None,
+            between_contexts: false,
+            children: vec![child.into()],
+            span: Span::NONE,
+        }
+    }
+
+    /// Shares its instances between contexts too.
+    #[must_use]
+    pub fn between_contexts(mut self) -> Shared {
+        self.between_contexts = true;
+        self
     }
 
     /// Repeats it for each group of this level.

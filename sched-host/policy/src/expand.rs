@@ -73,7 +73,13 @@ fn lay(
         findings: Vec::new(),
         reported: HashSet::new(),
     };
-    let everything = Scope { workers: machine.present(), place: "machine".to_owned(), path: String::new(), depth: 0 };
+    let everything = Scope {
+        workers: machine.present(),
+        place: "machine".to_owned(),
+        path: String::new(),
+        depth: 0,
+        reach: Reach::Present,
+    };
     let root = expansion.elements(&policy.root, &everything).first().copied();
     let Some(root) = root.filter(|_| expansion.findings.is_empty()) else {
         if expansion.findings.is_empty() {
@@ -99,6 +105,16 @@ struct Scope {
     path: String,
     /// Number of components above.
     depth: usize,
+    reach: Reach,
+}
+
+/// The workers that an element is for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Reach {
+    /// Those that the policy is laid over.
+    Present,
+    /// All of the machine: the element is shared between contexts, so that it is the same in all of them.
+    Machine,
 }
 
 /// Maximum number of components on a path from the root to a leaf: tasks pass them in nested calls.
@@ -108,11 +124,17 @@ impl Scope {
     /// The scope of a child: same workers, path extended by `step`.
     fn below(&self, step: &str) -> Scope {
         let (workers, place) = (self.workers.clone(), self.place.clone());
-        Scope { workers, place, path: join(&self.path, step), depth: self.depth + 1 }
+        Scope { workers, place, path: join(&self.path, step), depth: self.depth + 1, reach: self.reach }
     }
 
     fn inside(&self, group: Group) -> Scope {
-        Scope { path: join(&self.path, &group.label), workers: group.workers, place: group.label, depth: self.depth }
+        Scope {
+            path: join(&self.path, &group.label),
+            workers: group.workers,
+            place: group.label,
+            depth: self.depth,
+            reach: self.reach,
+        }
     }
 }
 
@@ -128,6 +150,7 @@ struct Draft {
     leaf_worker: Option<WorkerId>,
     place: String,
     path: String,
+    reach: Reach,
     span: Span,
 }
 
@@ -141,7 +164,7 @@ struct Expansion<'a> {
     combined: OnceCell<Vec<WorkerSet>>,
     /// The workers that the policy is laid over.
     present: WorkerSet,
-    groups: HashMap<(Level, Option<Arch>), Rc<LevelGroups>>,
+    groups: HashMap<(Level, Option<Arch>, Reach), Rc<LevelGroups>>,
     drafts: Vec<Draft>,
     /// Drafts of a shared definition for a group, by name and number of the group.
     instances: HashMap<(&'a str, usize), Vec<usize>>,
@@ -175,7 +198,7 @@ impl<'a> Expansion<'a> {
 
     fn each(&mut self, each: &'a Each, scope: &Scope) -> Vec<usize> {
         let mut drafts = Vec::new();
-        let groups = self.groups(each.level, each.arch);
+        let groups = self.groups(each.level, each.arch, scope.reach);
         for number in self.near(&groups, &scope.workers) {
             let mut group = groups.all[number].clone();
             match each.level {
@@ -206,28 +229,38 @@ impl<'a> Expansion<'a> {
 
     fn link(&mut self, link: &Use, scope: &Scope) -> Vec<usize> {
         let Some(shared) = self.shared.get(link.name.as_str()).copied() else { return Vec::new() };
-        let groups = self.groups(shared.each.unwrap_or(Level::Machine), shared.arch);
+        let reach = if shared.between_contexts { Reach::Machine } else { scope.reach };
+        let groups = self.groups(shared.each.unwrap_or(Level::Machine), shared.arch, reach);
         let near = self.near(&groups, &scope.workers);
-        let numbers = |linked: &dyn Fn(&Group) -> bool| -> Vec<usize> {
-            near.iter().copied().filter(|number| linked(&groups.all[*number])).collect()
+        // Of an instance that reaches further, the workers that this policy is laid over count.
+        let here = |number: usize| {
+            let mut workers = groups.all[number].workers.clone();
+            if reach != scope.reach {
+                workers.intersect_with(&self.present);
+            }
+            workers
         };
-        let mut linked = numbers(&|group| self.encloses(&scope.workers, &group.workers));
+        let numbers = |linked: &dyn Fn(&WorkerSet) -> bool| -> Vec<usize> {
+            near.iter().copied().filter(|number| linked(&here(*number))).collect()
+        };
+        let mut linked = numbers(&|workers| self.encloses(&scope.workers, workers));
         if linked.is_empty() {
-            linked = numbers(&|group| self.encloses(&group.workers, &scope.workers));
+            linked = numbers(&|workers| self.encloses(workers, &scope.workers));
         }
         let mut drafts = Vec::new();
         for number in linked {
-            drafts.extend(self.instance(shared, number, groups.all[number].clone(), scope.depth));
+            drafts.extend(self.instance(shared, number, groups.all[number].clone(), (scope.depth, reach)));
         }
         drafts
     }
 
-    fn instance(&mut self, shared: &'a Shared, number: usize, group: Group, depth: usize) -> Vec<usize> {
+    fn instance(&mut self, shared: &'a Shared, number: usize, group: Group, at: (usize, Reach)) -> Vec<usize> {
+        let (depth, reach) = at;
         let key = (shared.name.as_str(), number);
         if let Some(drafts) = self.instances.get(&key) {
             return drafts.clone();
         }
-        let top = Scope { workers: WorkerSet::new(), place: String::new(), path: shared.name.clone(), depth };
+        let top = Scope { workers: WorkerSet::new(), place: String::new(), path: shared.name.clone(), depth, reach };
         let scope = match shared.each {
             Some(_) => top.inside(group),
             None => Scope { workers: group.workers, place: "machine".to_owned(), ..top },
@@ -257,8 +290,8 @@ impl<'a> Expansion<'a> {
             let set = set.and_then(|setting| setting.value.clone().coerce(&param.kind));
             (param.name.clone(), set.unwrap_or_else(|| param.default.clone()))
         }));
-        let Scope { place, path, .. } = scope;
-        self.drafts.push(Draft { entry, params, children, leaf_worker, place, path, span: component.span });
+        let Scope { place, path, reach, .. } = scope;
+        self.drafts.push(Draft { entry, params, children, leaf_worker, place, path, reach, span: component.span });
         Some(self.drafts.len() - 1)
     }
 

@@ -69,4 +69,4 @@ pub use library::{POLICY_VARIABLE, Shipped, Source, library};
 pub use machine::{BoundMachine, FlatMachine, Group, Machine, SomeWorkers, combined_groups};
 pub use overrides::Override;
 pub use parse::{Parsed, parse, read};
-pub use plan::{Child, NodeIndex, PlanNode, TreePlan};
+pub use plan::{Child, NodeIndex, PlanNode, SharedNode, TreePlan};

@@ -26,6 +26,11 @@ pub trait Machine {
         WorkerSet::first(u32::try_from(self.workers()).unwrap_or(u32::MAX))
     }
 
+    /// The machine that [`present`](Self::present) is a part of, if there is more: what contexts share covers all of it.
+    fn whole(&self) -> Option<&dyn Machine> {
+        None
+    }
+
     /// Architecture of a worker.
     fn arch(&self, worker: WorkerId) -> Arch;
 
@@ -64,6 +69,10 @@ impl Machine for SomeWorkers<'_> {
         let mut present = self.machine.present();
         present.intersect_with(self.workers);
         present
+    }
+
+    fn whole(&self) -> Option<&dyn Machine> {
+        Some(self.machine.whole().unwrap_or(self.machine))
     }
 
     fn arch(&self, worker: WorkerId) -> Arch {

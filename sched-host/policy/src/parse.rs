@@ -60,8 +60,11 @@ pub fn read(source_name: &str, text: &str) -> Parsed {
 pub(super) const LANGUAGE: Language = Language { name: "policy", node: "component", rule: "V7" };
 
 const POLICY: Signature = Signature { arguments: 1, properties: &[], example: "policy \"my-policy\" { … }" };
-const SHARED: Signature =
-    Signature { arguments: 1, properties: &["each", "arch"], example: "shared \"leaf\" each=\"worker\" { … }" };
+const SHARED: Signature = Signature {
+    arguments: 1,
+    properties: &["each", "arch", "between-contexts"],
+    example: "shared \"leaf\" each=\"worker\" { … }",
+};
 const EACH: Signature =
     Signature { arguments: 1, properties: &["arch", "only", "except"], example: "each \"worker\" { … }" };
 const OVERRIDE: Signature =
@@ -149,7 +152,8 @@ fn read_shared(reader: &mut Reader, node: &KdlNode) -> Option<Shared> {
     let (name, span) = open.argument(0, "a name")?;
     let each = open.text("each").and_then(|(name, span)| level(open.reader(), &name, span));
     let arch = open.arch("arch");
-    Some(Shared { name, each, arch, children: read_children(reader, node), span })
+    let between_contexts = open.flag("between-contexts");
+    Some(Shared { name, each, arch, between_contexts, children: read_children(reader, node), span })
 }
 
 fn read_children(reader: &mut Reader, node: &KdlNode) -> Vec<Element> {

@@ -42,6 +42,10 @@ pub struct PlanNode {
     pub parents: Vec<NodeIndex>,
     /// All workers below it.
     pub workers: WorkerSet,
+    /// Those of them that the policy is laid over. They are all, except below a part that contexts share.
+    pub workers_in_context: WorkerSet,
+    /// What it is in all contexts, if it is [shared between contexts](crate::Shared::between_contexts).
+    pub between_contexts: Option<SharedNode>,
     /// Their architectures.
     pub archs: ArchSet,
     /// The worker that a leaf hands tasks to.
@@ -53,6 +57,17 @@ pub struct PlanNode {
     pub path: String,
     /// Place of the component's name in the policy text.
     pub span: Span,
+}
+
+/// A component that contexts share.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SharedNode {
+    /// Name of the shared definition that it belongs to.
+    pub part: String,
+    /// Its name, unique among the components that contexts share.
+    pub name: String,
+    /// The definition as text, in one line.
+    pub text: String,
 }
 
 /// A link from a node to one of its children.

@@ -28,9 +28,19 @@ impl Policy {
     }
 }
 
+impl Shared {
+    /// The definition as text, in one line.
+    pub(super) fn to_line(&self) -> String {
+        let mut text = String::new();
+        write_shared(&mut text, self);
+        text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+    }
+}
+
 fn write_shared(text: &mut String, shared: &Shared) {
     let each = shared.each.map_or(String::new(), |level| format!(" each={}", quote(level.name())));
-    let head = format!("shared {}{each}{}", quote(&shared.name), arch_filter(shared.arch));
+    let between = if shared.between_contexts { " between-contexts=#true" } else { "" };
+    let head = format!("shared {}{each}{}{between}", quote(&shared.name), arch_filter(shared.arch));
     write_node(text, &head, &shared.children, 1);
 }
 

@@ -33,6 +33,7 @@ pub struct Builder {
     components: RegistryBuilder,
     topology: Option<Topology>,
     workers: Option<usize>,
+    main_worker: bool,
     memory_nodes: Option<usize>,
     bus: Option<Bus>,
     bind: bool,
@@ -75,6 +76,7 @@ impl Default for Builder {
             components: RegistryBuilder::default(),
             topology: None,
             workers: None,
+            main_worker: false,
             memory_nodes: None,
             bus: None,
             bind: true,
@@ -143,6 +145,36 @@ impl Builder {
     /// Number of workers; the default is one for each processing unit that this process may use.
     pub fn workers(mut self, count: usize) -> Builder {
         self.workers = Some(count);
+        self
+    }
+
+    /// Starts no thread for the last worker: a thread of the program is that worker while it waits, whatever it waits
+    /// for: [all tasks](Runtime::wait_all), [one](Runtime::wait), [data](Runtime::read), the end of a
+    /// [scope](Runtime::scope), room for a [bounded](Self::bound_tasks) submission. So a program that submits from one
+    /// thread and then waits keeps as many threads busy as there are workers. By default each worker has a thread, and
+    /// threads that wait sleep.
+    ///
+    /// ```
+    /// use sched_runtime::Runtime;
+    /// # use std::sync::Arc;
+    /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
+    /// # let builder = Runtime::builder().registry(components);
+    /// let runtime = builder.workers(1).main_worker().build()?;
+    /// let main = std::thread::current().id();
+    /// let here = move |_: &sched_runtime::Context<'_, ()>, ()| assert_eq!(std::thread::current().id(), main);
+    /// let check = runtime.codelet::<(), ()>("check").cpu("check", here).build();
+    /// runtime.task(&check, ()).submit()?; // Nobody executes it yet.
+    /// runtime.wait_all()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// While no thread of the program waits, tasks that the policy has assigned to that worker stay where they are, and
+    /// a parallel task does not begin if its team includes the worker. A [future](super::Submitter::ended) does not
+    /// wait, and tasks that wait do so on the worker that they have. If several threads wait, one of them is the worker.
+    /// Threads of the program are not bound: on a machine with several NUMA nodes, the program binds its thread where
+    /// the last worker belongs.
+    pub fn main_worker(mut self) -> Builder {
+        self.main_worker = true;
         self
     }
 
@@ -361,6 +393,7 @@ impl Builder {
             combined,
             distances,
             binding,
+            main_worker: self.main_worker.then(|| WorkerId(count as u32 - 1)),
             claim,
             warnings,
             seed: self.seed,

@@ -8,8 +8,9 @@
 //! # Workers
 //!
 //! Contexts may share workers. A worker of several contexts asks each in turn, starting after the one that gave it the
-//! last task, so it serves them fairly by number of tasks. Nothing else is shared: components of a context see only its
-//! workers and its tasks. Data and dependencies belong to the runtime; a task may wait for tasks of other contexts.
+//! last task, so it serves them fairly by number of tasks. Nothing else is shared, unless policies say so: components of
+//! a context see only its workers and its tasks. A part of a policy that is `shared` with `between-contexts=#true` exists
+//! once for all contexts that have it, and its tasks are executed by the workers of any of them. Data and dependencies belong to the runtime; a task may wait for tasks of other contexts.
 //!
 //! [`SchedContext::add_workers`], [`remove_workers`](SchedContext::remove_workers) and
 //! [`swap_policy`](SchedContext::swap_policy) may be called at any time, by any thread, and are one operation: the
@@ -216,15 +217,11 @@ impl SchedContext {
     /// Runs `body` with this as the current context of the thread, which applies to submitted tasks that name no
     /// context.
     pub fn with<R>(&self, body: impl FnOnce() -> R) -> R {
-        struct Restore(Current);
-        impl Drop for Restore {
-            fn drop(&mut self) {
-                CURRENT.set(self.0);
-            }
-        }
-        let current =
-            Current { runtime: self.submitter.core.id, number: self.context.number, serial: Some(self.serial) };
-        let _restore = Restore(CURRENT.replace(current));
+        let _restore = RestoreCurrent::after(Current {
+            runtime: self.submitter.core.id,
+            number: self.context.number,
+            serial: Some(self.serial),
+        });
         body()
     }
 
@@ -260,6 +257,26 @@ pub(crate) struct Current {
 
 thread_local! {
     static CURRENT: Cell<Current> = const { Cell::new(Current { runtime: 0, number: ContextId::DEFAULT, serial: None }) };
+}
+
+/// Restores the current context of the thread when it is dropped.
+pub(crate) struct RestoreCurrent(Current);
+
+impl RestoreCurrent {
+    fn after(current: Current) -> RestoreCurrent {
+        RestoreCurrent(CURRENT.replace(current))
+    }
+
+    /// For a thread of the program that is a worker of this runtime until then.
+    pub(crate) fn after_tasks_of(runtime: u64) -> RestoreCurrent {
+        RestoreCurrent::after(Current { runtime, number: ContextId::DEFAULT, serial: None })
+    }
+}
+
+impl Drop for RestoreCurrent {
+    fn drop(&mut self) {
+        CURRENT.set(self.0);
+    }
 }
 
 /// Notes that this thread, a worker, executes or ends a task of this context.

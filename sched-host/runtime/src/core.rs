@@ -136,7 +136,8 @@ impl Core {
         let facts_of_context = ContextFacts { name: DEFAULT_NAME.to_owned(), user_data: start.user_data };
         let (parts, seed) = (start.parts, start.seed);
         let tree =
-            Tree::assemble_in_context(parts, &facts, services, Arc::clone(&ledger), seed, lookahead, facts_of_context);
+            Tree::assemble_in_context(parts, &facts, services, Arc::clone(&ledger), seed, lookahead, facts_of_context)
+                .expect("it is the first tree of its ledger, of fewer than 2^24 nodes");
         let crews = Crews::new(count, &start.combined, start.binding);
         let combined = Combined::new(count, &start.combined, crews);
         if let Some(combined) = combined.as_ref().filter(|_| has_teams) {
@@ -145,6 +146,7 @@ impl Core {
         let workers = WorkerSet::first(count as u32);
         let default = ContextCore::new(ContextId::DEFAULT, tree, ahead, DEFAULT_NAME.to_owned(), start.laid, workers);
         default.set_priorities(&start.priorities, start.bound.is_some());
+        let outcomes = Outcomes::new(start.main_worker, &backend);
         let core = Arc::new(Core {
             id: NEXT.fetch_add(1, Relaxed),
             roster: Roster::new(default),
@@ -162,7 +164,7 @@ impl Core {
             fresh: Mutex::default(),
             stop: AtomicBool::new(false),
             ended: Ended::default(),
-            outcomes: Outcomes::default(),
+            outcomes,
             quiet_period: start.quiet_period,
             models: start.models,
             codelet_settings: start.codelet_settings,

@@ -42,7 +42,8 @@ pub use task::submit::{Submitter, TaskBuilder, TaskRef};
 pub use task::verdict::Verdict;
 pub use wait::DataError;
 pub use wait::data::{Data, ReadArray, ReadData, ReadMatrix, WriteArray, WriteData, WriteMatrix};
-pub use wait::future::{ReadWhenReady, TaskEnded};
+pub use wait::future::{ReadWhenReady, TaskEnded, WriteWhenReady};
+pub use wait::held::HeldGuard;
 pub use worker::stats::WorkerStats;
 pub use worker::times::WorkerExpectation;
 
@@ -101,6 +102,8 @@ pub(crate) struct Start {
     /// Name of the policy.
     pub(crate) policy: String,
     pub(crate) binding: Option<BindingPlan>,
+    /// The worker that has no thread of its own.
+    pub(crate) main_worker: Option<WorkerId>,
     pub(crate) claim: Option<Claim>,
     pub(crate) warnings: Vec<String>,
     pub(crate) seed: u64,
@@ -155,16 +158,22 @@ impl Runtime {
     }
 
     pub(crate) fn start(mut start: Start) -> Result<Runtime, std::io::Error> {
-        let binding = start.binding.clone();
+        let (binding, main_worker) = (start.binding.clone(), start.main_worker);
         let (policy, warnings, claim) =
             (std::mem::take(&mut start.policy), std::mem::take(&mut start.warnings), start.claim.take());
         let core = Core::new(start);
         let submitter = Submitter { core };
         // If a thread cannot be started, the drop of `runtime` stops the workers that run.
         let mut runtime = Runtime { submitter, threads: Vec::new(), policy, bound: 0, warnings, claim };
-        let bound = runtime.spawn_workers(binding.as_ref())?;
+        if let Some(worker) = main_worker {
+            let worker = Worker::new(Arc::clone(&runtime.core), worker);
+            worker.rest();
+            runtime.core.outcomes.waiters.put(worker);
+        }
+        let threads = runtime.workers() - usize::from(main_worker.is_some());
+        let bound = runtime.spawn_workers(threads, binding.as_ref())?;
         runtime.spawn_fetchers(binding.as_ref())?;
-        for bound in bound.iter().take(runtime.workers()) {
+        for bound in bound.iter().take(threads) {
             match bound {
                 Ok(()) => runtime.bound += usize::from(binding.is_some()),
                 Err(why) => runtime.warnings.push(why),
@@ -173,10 +182,14 @@ impl Runtime {
         Ok(runtime)
     }
 
-    /// Starts the workers. Each reports over the channel whether it could be bound.
-    fn spawn_workers(&mut self, binding: Option<&BindingPlan>) -> Result<Receiver<Result<(), String>>, std::io::Error> {
+    /// Starts threads for the first `count` workers. Each reports over the channel whether it could be bound.
+    fn spawn_workers(
+        &mut self,
+        count: usize,
+        binding: Option<&BindingPlan>,
+    ) -> Result<Receiver<Result<(), String>>, std::io::Error> {
         let (report, reports) = std::sync::mpsc::channel();
-        for id in 0..self.workers() {
+        for id in 0..count {
             let (core, report, binding) = (Arc::clone(&self.core), report.clone(), binding.cloned());
             let body = move || {
                 let bound = binding.map_or(Ok(()), |plan| plan.bind_current_thread(id));
@@ -222,7 +235,7 @@ impl Runtime {
         self.core.facts.len()
     }
 
-    /// Number of workers bound to a processing unit.
+    /// Number of workers bound to a processing unit. The [main worker](Builder::main_worker) is not bound.
     #[must_use]
     pub fn bound_workers(&self) -> usize {
         self.bound
@@ -319,7 +332,7 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         let (core, threads, claim) = (Arc::clone(&self.core), std::mem::take(&mut self.threads), self.claim.take());
         // A task cannot wait for its own end, so another thread ends the runtime.
-        if worker::executed_here(&self.core).is_some() {
+        if worker::executed_here(&self.core).is_some() || wait::acquire::is_in_callback(&self.core) {
             let ends = std::thread::Builder::new().name("runtime-end".to_owned());
             if let Err(error) = ends.spawn(move || end(&core, threads, claim)) {
                 tracing::error!("the runtime goes on, since no thread could be made to end it: {error}");
@@ -341,6 +354,7 @@ fn end(core: &Core, threads: Vec<JoinHandle<()>>, claim: Option<Claim>) {
     }
     core.stop.store(true, SeqCst);
     core.backend.sleep.wake_all();
+    core.outcomes.waiters.close();
     if let Some(memories) = &core.backend.memories {
         memories.stop();
     }

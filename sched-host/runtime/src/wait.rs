@@ -1,21 +1,26 @@
 //! Waiting: for all tasks, for one, for data.
 
+pub(crate) mod acquire;
 pub(crate) mod barrier;
 pub(crate) mod data;
 pub(crate) mod ended;
 pub(crate) mod future;
+pub(crate) mod held;
 pub(crate) mod stall_detector;
 
+use self::acquire::is_in_callback;
 use self::data::Data;
+use self::held::Asked;
 use self::stall_detector::StallDetector;
 use super::data::DataHeader;
 use super::task::complete::WorkerScratch;
 use super::task::failure::{Outcome, RunError, TaskFailure};
-use super::task::record::{Taken, TaskKey};
+use super::task::record::{RareFields, Taken, TaskKey};
 use super::task::submit::{Submitter, TaskRef};
 use super::{Runtime, core::Core};
 use crate::context::{ContextCore, SchedContext};
-use crate::worker::executed_here;
+use crate::worker::main_worker::{Looks, UntilDone};
+use crate::worker::{executed_here, this_worker};
 use parking_lot::Mutex;
 use sched_graph::{AccessMode, ContextId};
 use sched_tree::SlotId;
@@ -24,14 +29,26 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::task::Waker;
 
 impl Core {
-    /// Waits until `done`, or until the run or the awaited context has stalled.
-    pub(crate) fn wait_until(&self, context: Option<&ContextCore>, done: impl Fn() -> bool) -> Result<(), RunError> {
+    /// Waits until `done`, or until the run or the awaited context has stalled. The worker without a thread, if there is
+    /// one, is this thread meanwhile, or another one that waits. (Where all workers have threads, this thread sleeps: it
+    /// could only take over a worker that has nothing to do.)
+    pub(crate) fn wait_until(
+        &self,
+        context: Option<&ContextCore>,
+        looks: Looks,
+        done: impl Fn() -> bool,
+    ) -> Result<(), RunError> {
         let mut watch = StallDetector::default();
         let mut stall = None;
         let period = self.quiet_period / 2;
-        self.outcomes.wait_until(period, done, || {
+        let go_on = || {
             stall = watch.look(self, context, period);
             stall.is_none()
+        };
+        // A task that waits blocks its worker.
+        let may_serve = this_worker(self).is_none();
+        self.outcomes.waiters.wait_until(period, may_serve, &done, go_on, |worker, go_on| {
+            worker.serve(UntilDone::new(&done, looks, period, go_on));
         });
         match stall {
             Some(report) => Err(RunError::Stalled(report)),
@@ -40,7 +57,7 @@ impl Core {
     }
 
     /// Ends an access of the application itself.
-    fn end_access(&self, slot: SlotId) {
+    pub(crate) fn end_access(&self, slot: SlotId) {
         let mut scratch = WorkerScratch::default();
         self.own_accesses.ended.fetch_add(1, SeqCst);
         self.end(self.place(slot), &Outcome::Done, Taken::default(), None, &mut scratch);
@@ -50,11 +67,15 @@ impl Core {
     /// Panics inside a task, which might wait for itself.
     pub(crate) fn refuse_inside(&self, what: &str) {
         assert!(executed_here(self).is_none(), "{what} by a task of the same runtime, which might wait for itself");
+        assert!(
+            !is_in_callback(self),
+            "{what} by a callback that has data of the same runtime: it might wait for itself"
+        );
     }
 
     pub(crate) fn wait_all(&self) -> Result<(), RunError> {
         if !self.is_finished() {
-            self.wait_until(None, || self.is_finished())?;
+            self.wait_until(None, Looks::Seldom, || self.is_finished())?;
         }
         self.report_failures(None)
     }
@@ -85,7 +106,7 @@ impl Core {
         }
         let waited = match is_done() {
             true => Ok(()),
-            false => self.wait_until(Some(core), is_done),
+            false => self.wait_until(Some(core), Looks::Seldom, is_done),
         };
         match is_default {
             true => self.outcomes.stop_awaiting_default(),
@@ -93,6 +114,10 @@ impl Core {
         }
         waited
     }
+}
+
+fn in_callback(what: &str) -> String {
+    format!("{what} by a callback that has data of the same runtime, and might wait for itself")
 }
 
 /// Why data is not available.
@@ -108,6 +133,14 @@ pub enum DataError {
     /// The handle belongs to another runtime.
     #[error("the handle belongs to another runtime")]
     Foreign,
+    /// There is no such memory node.
+    #[error("there is no memory node {node}: the runtime has {nodes}, from 0")]
+    NoMemoryNode {
+        /// The number.
+        node: u32,
+        /// Number of memory nodes.
+        nodes: usize,
+    },
 }
 
 impl Runtime {
@@ -146,14 +179,15 @@ impl Runtime {
     /// [`RunError::Stalled`] if the run makes no progress.
     ///
     /// # Panics
-    /// If the task belongs to another runtime.
+    /// If the task belongs to another runtime, or a callback that [has data](Self::acquire_read) calls it.
     pub fn wait(&self, task: TaskRef) -> Result<Outcome, RunError> {
         assert!(task.runtime == self.core.id, "a task is waited for with the runtime that it was submitted to");
+        assert!(!is_in_callback(&self.core), "{}", in_callback("a task is waited for"));
         let core = &self.core;
         if !core.is_ended(task.key) {
             let current = &core.ledger.slot(task.key.slot).head().sequence;
             core.records.get(task.key.slot).watch(current, task.key.sequence);
-            core.wait_until(None, || core.is_ended(task.key))?;
+            core.wait_until(None, Looks::Often, || core.is_ended(task.key))?;
         }
         Ok(self.core.outcomes.outcome(task.key.sequence))
     }
@@ -176,6 +210,7 @@ impl Runtime {
     ///
     /// # Panics
     /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
+    #[track_caller]
     pub fn read<'a, D: Data>(&'a self, handle: &'a D) -> Result<D::Reading<'a>, DataError> {
         let turn = Turn::wait(self, handle.header(), AccessMode::Read)?;
         Ok(handle.reading(turn))
@@ -204,6 +239,7 @@ impl Runtime {
     ///
     /// # Panics
     /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
+    #[track_caller]
     pub fn try_read<'a, D: Data>(&'a self, handle: &'a D) -> Result<Option<D::Reading<'a>>, DataError> {
         let turn = Turn::try_take(self, handle.header(), AccessMode::Read)?;
         turn.map(|turn| turn.check(handle.header()).map(|()| handle.reading(turn))).transpose()
@@ -217,6 +253,7 @@ impl Runtime {
     ///
     /// # Panics
     /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
+    #[track_caller]
     pub fn write<'a, D: Data>(&'a self, handle: &'a D) -> Result<D::Writing<'a>, DataError> {
         let turn = Turn::wait(self, handle.header(), AccessMode::ReadWrite)?;
         Ok(handle.writing(turn))
@@ -230,6 +267,7 @@ impl Runtime {
     ///
     /// # Panics
     /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
+    #[track_caller]
     pub fn unregister<D: Data>(&self, handle: D) -> Result<Result<D::Value, D>, DataError> {
         drop(self.write(&handle)?);
         Ok(handle.into_value())
@@ -277,18 +315,20 @@ impl Entered {
 
     /// The turn, which has come.
     fn into_turn(self, submitter: &Submitter) -> Turn<'_> {
-        Turn { submitter, slot: self.key.slot }
+        Turn { submitter, slot: Some(self.key.slot) }
     }
 }
 
 /// The application's turn at data; its drop ends the turn.
 pub struct Turn<'a> {
     submitter: &'a Submitter,
-    slot: SlotId,
+    /// `None` where the turn ends with a callback instead.
+    slot: Option<SlotId>,
 }
 
 impl<'a> Turn<'a> {
     /// Waits for the turn at data with this header, which is good then.
+    #[track_caller]
     pub(crate) fn wait(
         runtime: &'a Submitter,
         header: &Arc<DataHeader>,
@@ -300,6 +340,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Waits for the turn at data with this header, good or bad.
+    #[track_caller]
     pub(crate) fn take(
         runtime: &'a Submitter,
         header: &Arc<DataHeader>,
@@ -308,7 +349,7 @@ impl<'a> Turn<'a> {
         let core = &runtime.core;
         let entered = Turn::enter(runtime, header, mode)?;
         if !entered.is_ready() {
-            let waited = core.wait_until(None, || entered.is_ready());
+            let waited = core.wait_until(None, Looks::Often, || entered.is_ready());
             if let Err(stalled) = waited
                 && entered.give_up()
             {
@@ -319,6 +360,7 @@ impl<'a> Turn<'a> {
     }
 
     /// The turn at data with this header, good or bad, if it need not be waited for.
+    #[track_caller]
     pub(crate) fn try_take(
         runtime: &'a Submitter,
         header: &Arc<DataHeader>,
@@ -339,6 +381,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Enters the turn at data with this header.
+    #[track_caller]
     fn enter(runtime: &Submitter, header: &Arc<DataHeader>, mode: AccessMode) -> Result<Entered, DataError> {
         let core = &runtime.core;
         if header.runtime() != core.id {
@@ -347,23 +390,27 @@ impl<'a> Turn<'a> {
         core.refuse_inside("data is waited for");
         let shared = Arc::new(Awaited { state: AtomicU64::new(WAITS), waker: Mutex::default() });
         let (noted, of) = (Arc::clone(&shared), Arc::downgrade(core));
-        let key = runtime.enter_access(
-            header,
-            mode,
-            Box::new(move |_| {
-                let given_up = noted.state.swap(READY, AcqRel);
-                let waker = noted.waker.lock().take();
-                match of.upgrade() {
-                    Some(core) if given_up == WAITS => {
-                        core.outcomes.tell();
-                        waker.into_iter().for_each(future::wake);
-                    }
-                    Some(core) => core.end_access(SlotId(given_up as u32)),
-                    None => {}
+        let ready = move |_: &_| {
+            let given_up = noted.state.swap(READY, AcqRel);
+            let waker = noted.waker.lock().take();
+            match of.upgrade() {
+                Some(core) if given_up == WAITS => {
+                    core.outcomes.tell();
+                    waker.into_iter().for_each(future::wake);
                 }
-            }),
-        );
+                Some(core) => core.end_access(SlotId(given_up as u32)),
+                None => {}
+            }
+        };
+        let asked = Some(Asked::here(header.id, mode));
+        let rare = RareFields { callback: Some(Box::new(ready)), asked, ..RareFields::default() };
+        let key = runtime.enter_turn(header, mode, rare);
         Ok(Entered { key, shared })
+    }
+
+    /// The turn that a callback has, which ends when the callback returns.
+    fn of_callback(submitter: &'a Submitter) -> Turn<'a> {
+        Turn { submitter, slot: None }
     }
 
     /// Whether the data was computed.
@@ -377,7 +424,9 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.submitter.core.end_access(self.slot);
+        if let Some(slot) = self.slot {
+            self.submitter.core.end_access(slot);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The thread of a worker: look for tasks, execute them, sleep.
 
+pub(crate) mod main_worker;
 pub(crate) mod seat;
 pub(crate) mod stats;
 pub(crate) mod times;
@@ -18,6 +19,7 @@ use super::task::verdict::KernelError;
 use crate::context::{ContextCore, enter_task};
 use sched_core::{Arch, TaskId, Time, WorkerId};
 use sched_graph::{AccessMode, ContextId};
+use sched_sync::sleep::Sleep;
 use sched_trace::{CodeletId, Event};
 use sched_tree::seat::{Seat, Seated, Work};
 use sched_tree::{Services, Slot, TaskEnd};
@@ -36,7 +38,7 @@ const LONGEST_PAUSE: u32 = 4;
 const POLITE_LOOKS: u32 = 40;
 
 thread_local! {
-    /// The runtime and the worker whose thread this is.
+    /// The runtime and the worker that this thread is.
     static THIS: Cell<Option<(u64, WorkerId)>> = const { Cell::new(None) };
 }
 
@@ -48,8 +50,31 @@ pub(crate) fn this_worker(core: &Core) -> Option<WorkerId> {
 
 /// The context of the task that this thread executes for `core`, by its number.
 pub(crate) fn executed_here(core: &Core) -> Option<ContextId> {
-    let executing = core.counters[this_worker(core)?.index()].executing.get()?;
+    let worker = this_worker(core).or_else(|| main_worker::outer_worker(core))?;
+    let executing = core.counters[worker.index()].executing.get()?;
     Some(core.records.get(executing).context())
+}
+
+/// The stay of a thread as a worker.
+trait Stay {
+    /// Whether it is over.
+    fn is_over(&self, core: &Core) -> bool;
+
+    /// Parks until the worker is woken, or there is another reason to look whether the stay is over.
+    fn sleep(&mut self, sleep: &Sleep, worker: usize);
+}
+
+/// The stay of a worker's own thread: until the runtime stops.
+struct UntilEnd;
+
+impl Stay for UntilEnd {
+    fn is_over(&self, core: &Core) -> bool {
+        core.stop.load(SeqCst)
+    }
+
+    fn sleep(&mut self, sleep: &Sleep, worker: usize) {
+        sleep.sleep(worker);
+    }
 }
 
 /// One worker at work.
@@ -82,7 +107,7 @@ impl Worker {
     /// Executes tasks until the runtime stops.
     pub(crate) fn run(mut self) {
         THIS.set(Some((self.core.id, self.id)));
-        while let Some(work) = self.look().or_else(|| self.wait_for_task()) {
+        while let Some(work) = self.look().or_else(|| self.wait_for_task(&mut UntilEnd)) {
             match work {
                 Work::Alone(slot) => self.execute(slot),
                 Work::Together(gathering) => self.attend(&gathering),
@@ -91,8 +116,8 @@ impl Worker {
         self.core.give_back(&mut self.scratch);
     }
 
-    /// Looks for a task for a while, then sleeps until there is one; `None` when the runtime stops.
-    fn wait_for_task(&mut self) -> Option<Work<Purpose>> {
+    /// Looks for a task for a while, then sleeps until there is one; `None` when the `stay` of this thread is over.
+    fn wait_for_task(&mut self, stay: &mut impl Stay) -> Option<Work<Purpose>> {
         let core = Arc::clone(&self.core);
         let (me, sleep) = (self.id.index(), &core.backend.sleep);
         let counters = &core.counters[me];
@@ -103,6 +128,9 @@ impl Worker {
         core.give_back(&mut self.scratch);
         let mut found = None;
         for look in 0..QUICK_LOOKS + POLITE_LOOKS {
+            if stay.is_over(&core) {
+                break;
+            }
             if look < QUICK_LOOKS {
                 // Every look contends with threads that push, so the intervals grow.
                 (0..2 << look.min(LONGEST_PAUSE)).for_each(|_| std::hint::spin_loop());
@@ -114,10 +142,10 @@ impl Worker {
                 break;
             }
         }
-        while found.is_none() && !core.stop.load(SeqCst) {
+        while found.is_none() && !stay.is_over(&core) {
             sleep.announce(me);
             found = self.look();
-            if found.is_some() || core.stop.load(SeqCst) {
+            if found.is_some() || stay.is_over(&core) {
                 if sleep.retract(me) {
                     self.seat.expect();
                     self.pass_wake_on();
@@ -127,8 +155,11 @@ impl Worker {
             // Not earlier: the last task may have ended on another worker meanwhile.
             core.note_if_finished();
             counters.sleeps.store(counters.sleeps.load(Relaxed) + 1, Relaxed);
-            sleep.sleep(me);
-            sleep.retract(me);
+            stay.sleep(sleep, me);
+            if !sleep.retract(me) {
+                // A late notice, or one that is no wake.
+                continue;
+            }
             core.backend.record(Some(self.id), || Event::Woken { worker: self.id });
             self.seat.expect();
             found = self.look();

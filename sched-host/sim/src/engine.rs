@@ -104,11 +104,11 @@ impl<'a> Engine<'a> {
         contexts: Vec<Opening>,
         planned: Vec<PlannedChange>,
         observer: &'a mut dyn Observer,
-    ) -> Engine<'a> {
+    ) -> Result<Engine<'a>, SimError> {
         let backend = Arc::new(backend);
         let ledger = Arc::new(Ledger::new());
         let open = |opening| LiveContext::new(opening, &backend, &ledger, policy_env.seed);
-        let mut contexts: Vec<LiveContext> = contexts.into_iter().map(open).collect();
+        let mut contexts: Vec<LiveContext> = contexts.into_iter().map(open).collect::<Result<_, _>>()?;
         backend.graph.tasks.iter().for_each(|task| contexts[task.context.index()].count_task());
         let platform = Arc::clone(&backend.platform);
         let workers = platform.workers.iter().zip(0..).map(|(worker, id)| {
@@ -120,7 +120,7 @@ impl<'a> Engine<'a> {
             teams.begin_use();
         }
         let bandwidth = platform.links.iter().map(|link| link.bandwidth).collect();
-        Engine {
+        Ok(Engine {
             policy_env,
             contexts,
             planned,
@@ -143,7 +143,7 @@ impl<'a> Engine<'a> {
             joules: 0.0,
             changes: 0,
             roster_version: 1,
-        }
+        })
     }
 
     /// Runs all tasks.

@@ -280,7 +280,7 @@ impl Simulation {
             let speeds = backend.platform.worker_facts().iter().map(|facts| facts.relative_speedup).collect();
             Supervision::new(Hypervisor::new(goals, speeds), governed, names.len(), &backend)
         });
-        let mut engine = Engine::new(backend, policy_env, contexts, changes, observer);
+        let mut engine = Engine::new(backend, policy_env, contexts, changes, observer)?;
         engine.supervision = supervision;
         engine.run()
     }
@@ -323,7 +323,7 @@ fn openings(
     Ok(openings)
 }
 
-fn not_made(context: &str, error: ContextError) -> SimError {
+pub(crate) fn not_made(context: &str, error: ContextError) -> SimError {
     SimError::Context { context: context.to_owned(), done: "made".to_owned(), error }
 }
 

@@ -17,6 +17,7 @@ mod starpu;
 #[cfg(test)]
 mod tests;
 
+pub use from_topology::MachineFigures;
 pub use kernels::{KernelTime, Kernels, Parallel, Sized};
 pub use library::{ShippedPlatform, find, library};
 pub use power::Power;
@@ -226,17 +227,24 @@ impl Platform {
     }
 
     /// Execution time of a task of `graph` on the workers of a class, if it can run there: from the graph if it gives
-    /// any, else from the times of kernels.
+    /// that of their architecture, else from the times of kernels. If the graph gives that of other architectures only,
+    /// the kernel must be named here, or the operations of the task be known and a speed for every kernel: another time
+    /// that applies to every kernel does not tell that a task can run.
     ///
     /// # Panics
     /// If there is no such class.
     #[must_use]
     pub fn length(&self, graph: &TaskGraph, task: &Task, class: usize) -> Option<Duration> {
-        if !task.lengths.is_empty() {
-            return task.lengths.get(self.classes[class].arch);
+        let kind = &graph.kind_of(task).name;
+        let given = task.lengths.get(self.classes[class].arch);
+        if given.is_some() {
+            return given;
         }
-        let nanos = self.kernels.get(&graph.kind_of(task).name, class)?.nanos(work_of(graph, task))?;
-        Some(Duration::from_nanos(nanos))
+        let time = self.kernels.get(kind, class)?;
+        if !task.lengths.is_empty() && !self.kernels.is_set(kind, class) && !matches!(time, KernelTime::Rate { .. }) {
+            return None;
+        }
+        time.nanos(work_of(graph, task)).map(Duration::from_nanos)
     }
 
     /// Execution time of a task of `graph` on `size` workers of a class together, if they can execute it. If the graph

@@ -7,6 +7,7 @@
 //! - [link]: a task waits for others that may be ending.
 //! - [follow]: a list is kept while it has followers.
 //! - [in_flight]: a context goes when the last of its tasks has ended.
+//! - [waiters]: threads of the program wait, and one of them is a worker meanwhile.
 //!
 //! Each module begins with its protocol. They know neither tasks nor trees and are a crate of their own, so that a
 //! model checker can run them without everything above: under `cfg(loom)` they use loom's primitives, and the module
@@ -24,5 +25,6 @@ pub mod link;
 mod model;
 mod primitives;
 pub mod sleep;
+pub mod waiters;
 
 pub use fence::{heavy_fence, light_fence};

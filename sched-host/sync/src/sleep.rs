@@ -25,6 +25,9 @@
 //! *A late notice does no harm.* Between a waker's clearing of the bit and its notice on the bed, the worker may have
 //! gone to work and come to bed again. It then wakes for nothing, with its bit still set, so it always retracts after
 //! sleeping.
+//!
+//! *A disturbance is no wake.* A worker that is [disturbed](Sleep::disturb) finds its bit still set, so it knows that
+//! nobody counts on it. If its bit is not set, a waker is about to give it notice, and it will look up for that.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -34,6 +37,7 @@ use crate::primitives::{Condvar, Mutex, Ordering::*, fence, lock};
 use crossbeam::utils::CachePadded;
 use sched_core::SharedSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// See the [module](self).
 pub struct Sleep {
@@ -79,6 +83,32 @@ impl Sleep {
         let mut noticed = lock(&bed.noticed);
         while !*noticed {
             noticed = bed.notice.wait(noticed).unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+    }
+
+    /// [`sleep`](Self::sleep), but for this time at most. Returns whether it has passed.
+    pub fn sleep_for(&self, worker: usize, time: Duration) -> bool {
+        let bed = &self.beds[worker];
+        let mut noticed = lock(&bed.noticed);
+        while !*noticed {
+            let (held, result) =
+                bed.notice.wait_timeout(noticed, time).unwrap_or_else(|poisoned| poisoned.into_inner());
+            noticed = held;
+            if result.timed_out() {
+                return !*noticed;
+            }
+        }
+        false
+    }
+
+    /// Lets a worker that sleeps, or is about to, look up, for another reason than a task: nobody counts on it. What it
+    /// shall see was stored before.
+    pub fn disturb(&self, worker: usize) {
+        fence(SeqCst);
+        if self.sleeping.contains(worker as u32) {
+            let bed = &self.beds[worker];
+            *lock(&bed.noticed) = true;
+            bed.notice.notify_one();
         }
     }
 

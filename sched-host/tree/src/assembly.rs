@@ -16,9 +16,12 @@ use super::observer::Observed;
 use super::place::Place;
 use super::prospects;
 use super::services::Services;
+use super::shared_part::{Joining, SharedPart};
 use super::survey::NodeState;
+use super::swap::SwapError;
 use super::teams::Teams;
 use parking_lot::Mutex;
+use sched_core::abi::ComponentObject;
 use sched_core::abi::wire::{NO_ID, RawWorker, place};
 use sched_core::{Refusal, SharedSet, WorkerId};
 use std::collections::BTreeMap;
@@ -72,19 +75,40 @@ pub(crate) struct LiveTree {
 }
 
 impl LiveTree {
-    /// Assembles parts; part 0 is the root. `None` if all trees together would have too many nodes.
+    /// Whether some of these parts are shared with other trees.
+    pub(super) fn shares(parts: &[Part]) -> bool {
+        parts.iter().any(|part| part.sharing.is_some())
+    }
+
+    /// Assembles parts; part 0 is the root. With shared parts, the caller keeps other trees from being
+    /// [exchanged](super::shared_part::SharedParts::exchanging). Shared parts that only the tree `renewed` has are made
+    /// anew.
+    ///
+    /// # Errors
+    /// All trees together would have too many nodes, or another tree defines a shared part otherwise.
     ///
     /// # Panics
     /// If the number of a child is not that of a later part: plans are checked before.
-    pub(super) fn assemble(parts: Vec<Part>, env: &TreeEnv) -> Option<LiveTree> {
-        let first = env.ledger.take_numbers(parts.len() as u32, Arc::clone(&env.fallback))?;
+    pub(super) fn assemble(
+        mut parts: Vec<Part>,
+        env: &TreeEnv,
+        renewed: Option<NodeNumber>,
+    ) -> Result<LiveTree, SwapError> {
+        let count = parts.len() as u32;
+        let first = env.ledger.take_numbers(count, Arc::clone(&env.fallback)).ok_or(SwapError::TooLarge)?;
+        let joining = Joining { parts: &env.ledger.shared_parts, tree: first, fallback: &env.fallback, renewed };
+        let shared = joining.join(&mut parts, |part, component| match part.attended {
+            true => attend(post_of(part), &part.claims, component, env),
+            false => (component, None),
+        });
+        let shared = shared.inspect_err(|_| env.ledger.give_numbers_back(first))?;
         let paths: Vec<&str> = parts.iter().map(|part| part.path.as_str()).collect();
         let observed = Observed::of(&*env.services, &paths);
         let links = Links::of(&parts);
         let places: Arc<[Place]> = (0..parts.len()).map(|id| place_of(id, &parts[id], &links, env)).collect();
         let leaves = Leaves::of(&parts, &env.teams);
         let foresight = env.lookahead.as_ref().map(|lookahead| Arc::new(Foresight::new(Arc::clone(lookahead))));
-        let nodes = nodes(parts, links, &places, env, first);
+        let nodes = nodes(parts, shared, links, &places, env, first);
         let nodes = linked(nodes, &leaves, foresight.as_ref());
         let leaves_for: Box<[Box<[NodeId]>]> = leaves.for_member.into_iter().map(Vec::into_boxed_slice).collect();
         env.ledger.backlogs.add(first, &nodes, &leaves_for);
@@ -92,7 +116,7 @@ impl LiveTree {
         if !listeners.is_empty() {
             env.services.report_executions();
         }
-        Some(LiveTree {
+        Ok(LiveTree {
             listeners,
             context: Arc::clone(&env.context.lock()),
             nodes,
@@ -155,7 +179,8 @@ impl LiveTree {
     /// the node.
     pub(super) fn repair(&self) {
         self.repairs.store(false, Release);
-        for node in self.nodes.iter().filter(|node| node.is_quarantined()) {
+        self.see_failures();
+        for node in self.nodes.iter().filter(|node| node.is_quarantined() && node.shared.is_none()) {
             let numbers = node.number.alone();
             for slot in self.ledger.held_by(&numbers) {
                 if slot.take_from(&numbers, Phase::Fallback) {
@@ -165,6 +190,13 @@ impl LiveTree {
             }
         }
         self.wake_members();
+    }
+
+    /// [`fall_back`](Self::fall_back) of a task that was at `node`.
+    #[cold]
+    pub(super) fn fall_back_from(&self, node: &TreeNode, slot: &'static Slot) {
+        slot.renew(Phase::Fallback);
+        self.store_for(node, slot).put(slot);
     }
 
     /// Faults of components so far, in order of nodes.
@@ -211,6 +243,7 @@ impl LiveTree {
 impl Drop for LiveTree {
     /// Tasks that components still hold have no owner; their drop is no fault.
     fn drop(&mut self) {
+        self.leave_shared();
         let numbers = self.numbers();
         for slot in self.ledger.slots() {
             slot.take_from(&numbers, Phase::Waiting);
@@ -269,7 +302,9 @@ impl Leaves {
         let mut leaves =
             Leaves { of_worker: vec![None; teams.count()], for_member: vec![Vec::new(); teams.count_simple()] };
         for (id, part) in parts.iter().enumerate() {
-            if let Some(leaf) = part.worker.and_then(|worker| leaves.of_worker.get_mut(worker.index())) {
+            // A part that contexts share has leaves for workers of others too.
+            let worker = part.worker.filter(|worker| part.workers_in_context.contains(*worker));
+            if let Some(leaf) = worker.and_then(|worker| leaves.of_worker.get_mut(worker.index())) {
                 *leaf = Some(NodeId::at(id));
                 for member in teams.simple(&part.workers).iter() {
                     leaves.for_member[member.index()].push(NodeId::at(id));
@@ -282,12 +317,13 @@ impl Leaves {
 
 /// The place of a node in the tree, as its component sees it.
 fn place_of(id: usize, part: &Part, links: &Links, env: &TreeEnv) -> Place {
-    Place::new(&part.path, &part.object, &links.slots[id], part.workers.words(), |raw| {
+    let workers = (part.workers.words(), part.workers_in_context.words());
+    Place::new(&part.path, &part.object, &links.slots[id], workers, |raw| {
         raw.id = id as u32;
         raw.children = part.children.len() as u32;
         raw.parents = links.parents[id].len() as u32;
         raw.worker = part.worker.map_or(NO_ID, |worker| worker.0);
-        let simple = env.teams.simple(&part.workers);
+        let simple = env.teams.simple(&part.workers_in_context);
         let below = || simple.iter().filter_map(|worker| env.workers.get(worker.index()));
         raw.relative_speedup = below().map(|worker| worker.relative_speedup).sum();
         if let Some(first) = below().next() {
@@ -309,25 +345,32 @@ fn place_of(id: usize, part: &Part, links: &Links, env: &TreeEnv) -> Place {
 }
 
 /// Creates the nodes, without the fields that depend on other nodes.
-fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, first: NodeNumber) -> Box<[TreeNode]> {
+fn nodes(
+    parts: Vec<Part>,
+    shared: Vec<Option<Arc<SharedPart>>>,
+    links: Links,
+    places: &Arc<[Place]>,
+    env: &TreeEnv,
+    first: NodeNumber,
+) -> Box<[TreeNode]> {
     // Without expected ends, leaves note at each pull how long their worker should be busy.
     let has_expected_ends = env.services.busy_until(WorkerId(0)).is_some();
     let linked = parts.into_iter().zip(links.parents).zip(links.sources).enumerate();
-    let node = |(id, ((mut part, parents), sources)): (usize, ((Part, Vec<_>), Vec<_>))| {
-        let mut post = None;
-        if part.attended {
-            let number = Arc::new(PostNumber::new(post_of(&part)));
-            let end_is_noted = part.claims.end_is_noted && has_expected_ends;
-            let claims = Claims { end_is_noted, ..part.claims };
-            part.component = attended(part.component, Arc::clone(&number), claims);
-            post = Some(number);
-        }
+    let mut shared = shared.into_iter();
+    let node = |(id, ((part, parents), sources)): (usize, ((Part, Vec<_>), Vec<_>))| {
+        let shared = shared.next().flatten();
+        let (component, post) = match &shared {
+            Some(shared) => (part.component, shared.post.clone()),
+            None if part.attended => attend(post_of(&part), &part.claims, part.component, env),
+            None => (part.component, None),
+        };
         // Declarations of an attended component are compared with what it does, so it is called.
         let relies = has_expected_ends && !part.attended;
         TreeNode::new(NodeParts {
             id: NodeId::at(id),
             number: first.of(NodeId::at(id)),
-            empty_until_pushed: part.claims.empty_until_pushed && relies,
+            // Other trees push to a shared component too.
+            empty_until_pushed: part.claims.empty_until_pushed && relies && shared.is_none(),
             end_is_noted: part.claims.end_is_noted && relies,
             stores_any_number: part.claims.stores_any_number,
             keeps_state: part.claims.keeps_state,
@@ -338,16 +381,30 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, f
             sources: sources.into(),
             places: Arc::clone(places),
             workers: Arc::clone(&env.workers),
-            worker_groups: prospects::worker_groups(&part.workers, env),
-            teams: env.teams.below(&part.workers, &env.workers),
+            worker_groups: prospects::worker_groups(&part.workers_in_context, env),
+            teams: env.teams.below(&part.workers_in_context, &env.workers),
             seed: env.seed,
             post,
-            component: part.component,
+            shared,
+            component,
             component_name: part.name,
             plugin: part.plugin,
         })
     };
     linked.map(node).collect()
+}
+
+/// A component whose calls are noted at this post.
+fn attend(
+    post: Post,
+    claims: &Claims,
+    component: ComponentObject,
+    env: &TreeEnv,
+) -> (ComponentObject, Option<Arc<PostNumber>>) {
+    let has_expected_ends = env.services.busy_until(WorkerId(0)).is_some();
+    let number = Arc::new(PostNumber::new(post));
+    let claims = Claims { end_is_noted: claims.end_is_noted && has_expected_ends, ..*claims };
+    (attended(component, Arc::clone(&number), claims), Some(number))
 }
 
 /// What the reports of calls that do not come back say of a part.

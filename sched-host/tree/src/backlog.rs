@@ -85,8 +85,21 @@ impl Backlogs {
     #[cold]
     fn sum_of_others(&self, tree: NodeNumber, worker: WorkerId) -> u64 {
         let trees = self.trees.read();
-        let others = trees.iter().filter(|backlog| backlog.tree != tree);
-        let queues = others.filter_map(|backlog| backlog.by_worker.get(worker.index())).flatten();
-        queues.map(|queued| queued.nanos()).fold(0, u64::saturating_add)
+        let (own, others): (Vec<&Backlog>, Vec<&Backlog>) = trees.iter().partition(|backlog| backlog.tree == tree);
+        let of = |backlogs: Vec<&'_ Backlog>| {
+            let queues = backlogs.into_iter().filter_map(|backlog| backlog.by_worker.get(worker.index())).flatten();
+            queues.map(Arc::as_ptr).collect::<Vec<_>>()
+        };
+        // A queue that trees share is one.
+        let mut seen = of(own);
+        let queues = others.iter().filter_map(|backlog| backlog.by_worker.get(worker.index())).flatten();
+        let mut sum = 0_u64;
+        for queued in queues {
+            if !seen.contains(&Arc::as_ptr(queued)) {
+                seen.push(Arc::as_ptr(queued));
+                sum = sum.saturating_add(queued.nanos());
+            }
+        }
+        sum
     }
 }

@@ -19,7 +19,7 @@ impl Deaf {
     /// A host that tells a component where it stands.
     pub(super) fn at(place: &RawPlace<'_>) -> Deaf {
         let (path, object, slot) = (place.path.as_str(), place.object.as_str(), place.slot.as_str());
-        let copy = Place::new(path, object, slot, &place.workers_in_context, |raw| {
+        let copy = Place::new(path, object, slot, (&place.workers, &place.workers_in_context), |raw| {
             raw.id = place.id;
             (raw.children, raw.parents, raw.flags) = (place.children, place.parents, place.flags);
             (raw.memory_node, raw.worker) = (place.memory_node, place.worker);

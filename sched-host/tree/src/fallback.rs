@@ -6,10 +6,10 @@ use super::restrictions::Restrictions;
 use super::services::Services;
 use parking_lot::Mutex;
 use sched_core::abi::wire::RawWorker;
-use sched_core::{SharedSet, WorkerId};
+use sched_core::{SharedSet, WorkerId, WorkerSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*, fence};
 
 /// One store for each context; it survives the exchange of the tree.
 pub(super) struct Fallback {
@@ -21,7 +21,12 @@ pub(super) struct Fallback {
     restrictions: Arc<Restrictions>,
     services: Arc<dyn Services>,
     sleeping: Arc<SharedSet>,
+    /// Whether a worker that looks here is asked to look after the tree.
+    attention: AtomicBool,
 }
+
+/// Bit of the length that is set while [`Fallback::attention`] is: a worker that looks here reads the length only.
+const ATTENTION: usize = 1 << (usize::BITS - 1);
 
 impl Fallback {
     /// An empty store without members.
@@ -33,7 +38,7 @@ impl Fallback {
         let members = (0..workers.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let sleeping = services.sleeping();
         let (tasks, len) = (Mutex::default(), AtomicUsize::new(0));
-        Fallback { tasks, len, members, workers, restrictions, services, sleeping }
+        Fallback { tasks, len, members, workers, restrictions, services, sleeping, attention: AtomicBool::new(false) }
     }
 
     /// Sets the workers that look here.
@@ -51,7 +56,44 @@ impl Fallback {
 
     /// Number of tasks.
     pub(super) fn len(&self) -> usize {
-        self.len.load(SeqCst)
+        self.len.load(SeqCst) & !ATTENTION
+    }
+
+    fn note_len(&self, tasks: &VecDeque<&'static Slot>) {
+        let attention = if self.attention.load(SeqCst) { ATTENTION } else { 0 };
+        self.len.store(tasks.len() | attention, SeqCst);
+    }
+
+    /// Asks for a look at the tree, by a worker that has nothing to do.
+    pub(super) fn call_attention(&self) {
+        {
+            let tasks = self.tasks.lock();
+            self.attention.store(true, SeqCst);
+            self.note_len(&tasks);
+        }
+        let all = WorkerSet::from_words(&self.members.iter().map(|word| word.load(SeqCst)).collect::<Vec<_>>());
+        self.wake(&all);
+    }
+
+    /// Whether a look at the tree was asked for, since the last call.
+    pub(super) fn takes_attention(&self) -> bool {
+        let tasks = self.tasks.lock();
+        let asked = self.attention.swap(false, SeqCst);
+        self.note_len(&tasks);
+        asked
+    }
+
+    /// Wakes those of these workers that sleep.
+    pub(super) fn wake(&self, workers: &WorkerSet) {
+        for worker in workers.iter().filter(|worker| self.sleeping.contains(worker.0)) {
+            self.services.wake(worker);
+        }
+    }
+
+    /// Whether nobody needs to look here.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        self.len.load(SeqCst) == 0
     }
 
     /// Stores a task that the caller owns, whose handles are stale and whose phase is [`Phase::Fallback`] already.
@@ -60,7 +102,7 @@ impl Fallback {
         {
             let mut tasks = self.tasks.lock();
             tasks.push_back(slot);
-            self.len.store(tasks.len(), SeqCst);
+            self.note_len(&tasks);
         }
         self.wake_for(slot);
     }
@@ -81,13 +123,8 @@ impl Fallback {
     }
 
     /// Takes the first task that a worker can execute, if the worker is a member.
-    #[inline]
-    pub(super) fn take(&self, worker: WorkerId) -> Option<&'static Slot> {
-        if self.len.load(SeqCst) == 0 { None } else { self.take_one(worker) }
-    }
-
     #[cold]
-    fn take_one(&self, worker: WorkerId) -> Option<&'static Slot> {
+    pub(super) fn take(&self, worker: WorkerId) -> Option<&'static Slot> {
         let arch = self.workers.get(worker.index())?.arch;
         let mut tasks = self.tasks.lock();
         // Under the lock: a thread that exchanges the members takes all tasks first.
@@ -96,14 +133,15 @@ impl Fallback {
         }
         let found = tasks.iter().position(|slot| self.restrictions.allow(slot.head(), arch, worker, None))?;
         let slot = tasks.remove(found);
-        self.len.store(tasks.len(), SeqCst);
+        self.note_len(&tasks);
         slot
     }
 
     /// Takes every task, in order of arrival.
     pub(super) fn take_all(&self) -> VecDeque<&'static Slot> {
         let mut tasks = self.tasks.lock();
-        self.len.store(0, SeqCst);
-        std::mem::take(&mut *tasks)
+        let all = std::mem::take(&mut *tasks);
+        self.note_len(&tasks);
+        all
     }
 }

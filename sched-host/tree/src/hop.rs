@@ -72,7 +72,7 @@ impl LiveTree {
     #[cold]
     fn pass_push(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, slot: &'static Slot) -> RawPush {
         if node.children.is_empty() {
-            self.fall_back(slot);
+            self.fall_back_from(node, slot);
             return RawPush::TAKEN;
         }
         let mut answer = RawPush { refused: task, why: FULL };
@@ -293,6 +293,9 @@ impl LiveTree {
     pub(super) fn quarantine(&self, node: &TreeNode) {
         node.set_quarantined();
         node.queued.set(0);
+        if let Some(shared) = &node.shared {
+            shared.fail(self.first);
+        }
         self.repairs.store(true, Release);
     }
 }

@@ -15,6 +15,7 @@
 use super::backlog::Backlogs;
 use super::fallback::Fallback;
 use super::restrictions::Restrictions;
+use super::shared_part::SharedParts;
 use parking_lot::Mutex;
 use sched_core::abi::{RawTask, TaskHead};
 use sched_core::{Arch, WorkerId, WorkerSet};
@@ -314,6 +315,8 @@ pub struct Ledger {
     /// Queues of the trees.
     pub(super) backlogs: Backlogs,
     pub(super) restrictions: Arc<Restrictions>,
+    /// Parts that trees share.
+    pub(super) shared_parts: SharedParts,
 }
 
 impl Ledger {
@@ -329,6 +332,7 @@ impl Ledger {
             home,
             backlogs: Backlogs::default(),
             restrictions: Arc::default(),
+            shared_parts: SharedParts::default(),
         }
     }
 

@@ -36,6 +36,7 @@ mod prospects;
 mod restrictions;
 pub mod seat;
 pub mod services;
+mod shared_part;
 mod survey;
 mod swap;
 mod teams;
@@ -53,6 +54,7 @@ pub use memberships::Memberships;
 pub use neighbours::ContextFacts;
 pub use observer::{NoteKind, ObservedNode, TreeObserver};
 pub use services::{LogLine, Services};
+pub use shared_part::Sharing;
 pub use survey::{NodeState, suspect};
 pub use swap::SwapError;
 
@@ -108,6 +110,10 @@ pub struct Part {
     pub children: Vec<(NodeId, String)>,
     /// All workers below.
     pub workers: WorkerSet,
+    /// Those of them that are in the context.
+    pub workers_in_context: WorkerSet,
+    /// Its instance in the trees of all contexts, if they share it: they have one component then.
+    pub sharing: Option<Sharing>,
     /// Worker of the node, if it is a leaf.
     pub worker: Option<WorkerId>,
     /// Declarations of the component. Where calls are not attended, the host relies on them and saves calls.
@@ -134,7 +140,8 @@ impl Tree {
     /// randomness of every node.
     ///
     /// # Panics
-    /// If the number of a child is not that of a later part (plans are checked before), or with more than 2²⁴ nodes.
+    /// If the number of a child is not that of a later part (plans are checked before), with more than 2²⁴ nodes, or if
+    /// a part is shared with another tree of the ledger that defines it otherwise.
     #[must_use]
     pub fn assemble(
         parts: Vec<Part>,
@@ -144,14 +151,17 @@ impl Tree {
         seed: u64,
     ) -> Tree {
         Tree::assemble_in_context(parts, workers, services, ledger, seed, None, ContextFacts::default())
+            .expect("it is the first tree of its ledger, of fewer than 2^24 nodes")
     }
 
     /// [`assemble`](Self::assemble) with a source of tasks to come, and the context, for the components of this tree
     /// and of all later ones.
     ///
+    /// # Errors
+    /// [`SwapError::TooLarge`], and [`SwapError::DefinedOtherwise`].
+    ///
     /// # Panics
-    /// As `assemble`.
-    #[must_use]
+    /// If the number of a child is not that of a later part: plans are checked before.
     pub fn assemble_in_context(
         parts: Vec<Part>,
         workers: &[WorkerFacts],
@@ -160,7 +170,7 @@ impl Tree {
         seed: u64,
         lookahead: Option<Arc<dyn Lookahead>>,
         context: ContextFacts,
-    ) -> Tree {
+    ) -> Result<Tree, SwapError> {
         let simple: Vec<RawWorker> = workers
             .iter()
             .map(|worker| RawWorker {
@@ -177,11 +187,14 @@ impl Tree {
         let workers_and_teams = simple.into_iter().chain(combined).collect();
         let context = Mutex::new(Arc::new(context));
         let env = TreeEnv { workers: workers_and_teams, teams, services, ledger, fallback, lookahead, seed, context };
-        let first = LiveTree::assemble(parts, &env).expect("there are fewer than 2^24 nodes");
+        let first = {
+            let _alone = LiveTree::shares(&parts).then(|| env.ledger.shared_parts.exchanging());
+            LiveTree::assemble(parts, &env, None)?
+        };
         env.fallback.set_members(first.members());
         first.notify_change_workers();
         let gate = Gate::new(workers.len(), APPLICATION_LANES);
-        Tree { live: Gated::new(gate, first), env, past: Mutex::default() }
+        Ok(Tree { live: Gated::new(gate, first), env, past: Mutex::default() })
     }
 
     /// Sets the context that later trees serve, when the place is used for another one.
@@ -229,6 +242,14 @@ impl Tree {
 
     #[inline]
     fn take_fallen_back(&self, worker: WorkerId) -> Option<&'static Slot> {
+        if self.env.fallback.is_quiet() { None } else { self.look_at_fallen_back(worker) }
+    }
+
+    #[cold]
+    fn look_at_fallen_back(&self, worker: WorkerId) -> Option<&'static Slot> {
+        if self.env.fallback.takes_attention() {
+            self.repair();
+        }
         let slot = self.env.fallback.take(worker)?;
         slot.set_phase(Phase::Running);
         Some(slot)
@@ -378,8 +399,9 @@ impl LiveTree {
             Phase::InTree(node) if self.numbers().contains(&node) => node.in_tree(self.first),
             _ => leaf,
         };
-        self.nodes[held_by.index()].health.wrong_worker.fetch_add(1, Relaxed);
-        self.fall_back(slot);
+        let node = &self.nodes[held_by.index()];
+        node.health.wrong_worker.fetch_add(1, Relaxed);
+        self.fall_back_from(node, slot);
     }
 }
 

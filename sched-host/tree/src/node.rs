@@ -15,6 +15,7 @@ use super::observer::NoteKind;
 use super::place::Place;
 use super::prospects::{PROSPECTS, WorkerGroup};
 use super::services::LogLine;
+use super::shared_part::SharedPart;
 use super::teams::TeamsBelow;
 use super::wake_routes::{WakeRoutes, words};
 use parking_lot::Mutex;
@@ -89,6 +90,8 @@ pub(super) struct TreeNode {
     pub(super) foresight: Option<Arc<Foresight>>,
     /// Where calls of the component are noted, if they are.
     pub(super) post: Option<Arc<PostNumber>>,
+    /// The part that it is a view of, if its component has nodes in several trees.
+    pub(super) shared: Option<Arc<SharedPart>>,
     pub(super) health: Health,
     /// Whether the component lives on when workers join the context or leave it.
     pub(super) keeps_state: bool,
@@ -139,6 +142,7 @@ pub(super) struct NodeParts {
     pub(super) teams: Option<TeamsBelow>,
     /// Where calls of the component are noted, if they are.
     pub(super) post: Option<Arc<PostNumber>>,
+    pub(super) shared: Option<Arc<SharedPart>>,
     /// Seeds the randomness of the tree's nodes.
     pub(super) seed: u64,
 }
@@ -170,7 +174,8 @@ impl TreeNode {
             worker_groups: parts.worker_groups,
             first_equals: Box::default(),
             teams,
-            queued: Arc::default(),
+            queued: parts.shared.as_ref().map_or_else(Arc::default, |shared| Arc::clone(&shared.queued)),
+            shared: parts.shared,
             places,
             workers,
             passing: AtomicU8::new(if parts.empty_until_pushed { UNTOUCHED } else { 0 }),

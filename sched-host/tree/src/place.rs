@@ -11,33 +11,35 @@ pub(super) struct Place {
     _object: Box<str>,
     _slot: Box<str>,
     _workers: Box<[u64]>,
+    _in_context: Box<[u64]>,
 }
 
 impl Place {
-    /// `fill` completes a place whose texts and workers are set.
+    /// `workers` are all below, and those in the context. `fill` completes a place whose texts and workers are set.
     pub(super) fn new(
         path: &str,
         object: &str,
         slot: &str,
-        workers: &[u64],
+        workers: (&[u64], &[u64]),
         fill: impl FnOnce(&mut RawPlace<'static>),
     ) -> Place {
         let (path, object, slot): (Box<str>, Box<str>, Box<str>) = (path.into(), object.into(), slot.into());
-        let workers: Box<[u64]> = workers.into();
+        let (workers, in_context): (Box<[u64]>, Box<[u64]>) = (workers.0.into(), workers.1.into());
         // SAFETY: the boxes live as long as the place and their contents do not move with it; `raw` is lent out for no
         // longer than the place lives.
-        let (raw_path, raw_object, raw_slot, raw_workers) =
-            unsafe { (extend(&*path), extend(&*object), extend(&*slot), extend(&*workers)) };
+        let (raw_path, raw_object, raw_slot) = unsafe { (extend(&*path), extend(&*object), extend(&*slot)) };
+        // SAFETY: as above.
+        let (raw_workers, raw_in_context) = unsafe { (extend(&*workers), extend(&*in_context)) };
         let mut raw = RawPlace {
             path: raw_path.into(),
             object: raw_object.into(),
             slot: raw_slot.into(),
             workers: raw_workers.into(),
-            workers_in_context: raw_workers.into(),
+            workers_in_context: raw_in_context.into(),
             ..RawPlace::NOWHERE
         };
         fill(&mut raw);
-        Place { raw, _path: path, _object: object, _slot: slot, _workers: workers }
+        Place { raw, _path: path, _object: object, _slot: slot, _workers: workers, _in_context: in_context }
     }
 
     pub(super) fn raw(&self) -> &RawPlace<'_> {

@@ -186,6 +186,16 @@ pub trait Seated: Sized {
         look_with_teams(self)
     }
 
+    /// Does the deferred wake, where no pull follows that it could wait for.
+    #[cold]
+    fn wake_deferred(&mut self) {
+        self.deferred().pushed.clear();
+        if let Some(other) = self.deferred().worker.take() {
+            self.wake(other);
+            self.settle();
+        }
+    }
+
     /// A task for this worker alone.
     #[inline(always)]
     fn pull(&mut self) -> Option<&'static Slot> {
@@ -279,12 +289,7 @@ fn look_with_teams<S: Seated>(at: &mut S) -> Option<Work<S::Purpose>> {
     }
     loop {
         if let Some(gathering) = at.combined()?.next(worker) {
-            // No pull follows that a wake could wait for.
-            at.deferred().pushed.clear();
-            if let Some(other) = at.deferred().worker.take() {
-                at.wake(other);
-                at.settle();
-            }
+            at.wake_deferred();
             at.seat().teams_next = false;
             return Some(Work::Together(gathering));
         }

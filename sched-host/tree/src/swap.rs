@@ -30,6 +30,11 @@
 //! every sleeping worker is woken once to look. If the new tree fails, these components are drained, get their old
 //! nodes back, and the old tree gets all tasks.
 //!
+//! # Parts that contexts share
+//!
+//! The component of a [shared part](super::shared_part) stays where it is, with its tasks, while another tree has it:
+//! the next one, or that of another context. The exchange is refused if a task would be out of reach.
+//!
 //! *No task is lost.* A task is in a call, held by a node, in the fallback store, or owned by the swapping thread. No
 //! call is left once the gate is closed; the ledger knows the tasks of nodes. A pull marks its task as running before
 //! it leaves. *No task is run twice.* A task changes hands by a compare-and-swap that makes all handles stale: a handle
@@ -44,6 +49,7 @@ use super::assembly::LiveTree;
 use super::fault::Fault;
 use super::ledger::{NodeId, NodeNumber, Phase, Slot, SlotId};
 use super::node::TreeNode;
+use super::shared_part::Staying;
 use super::{Call, Part, Tree};
 use sched_core::WorkerId;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -66,6 +72,24 @@ pub enum SwapError {
     /// All trees together would have too many nodes.
     #[error("all trees together would have more than 2^24 nodes")]
     TooLarge,
+    /// A part that contexts share is defined in another way by another context.
+    #[error("the shared part `{part}` is `{there}` in another context, and would be `{here}` here")]
+    DefinedOtherwise {
+        /// Its name.
+        part: String,
+        /// What it would be in the new tree.
+        here: String,
+        /// What it is.
+        there: String,
+    },
+    /// A part that contexts share, and that this one leaves, has tasks that no worker of another one can execute.
+    #[error("the shared part `{part}` has {tasks} task(s) that no worker left to it can execute")]
+    Stranded {
+        /// Its name.
+        part: String,
+        /// Number of the tasks.
+        tasks: u64,
+    },
 }
 
 impl Tree {
@@ -78,7 +102,8 @@ impl Tree {
     /// # Errors
     /// See [`SwapError`]: the old tree continues, with all of its tasks.
     pub fn swap(&self, parts: Vec<Part>, members_changed: &dyn Fn()) -> Result<u64, SwapError> {
-        self.exchange(parts, members_changed, |_, _| Vec::new())
+        let renewed = self.live.inside(super::lane_of(None), |live| live.first);
+        self.exchange(parts, members_changed, |_, _| Vec::new(), Some(renewed))
     }
 
     /// Exchanges the tree for one of the same policy over other workers: components that
@@ -87,7 +112,7 @@ impl Tree {
     /// # Errors
     /// As [`swap`](Self::swap).
     pub fn reshape(&self, parts: Vec<Part>, members_changed: &dyn Fn()) -> Result<u64, SwapError> {
-        self.exchange(parts, members_changed, corresponding)
+        self.exchange(parts, members_changed, corresponding, None)
     }
 
     fn exchange(
@@ -95,38 +120,49 @@ impl Tree {
         parts: Vec<Part>,
         members_changed: &dyn Fn(),
         corresponding: fn(&LiveTree, &LiveTree) -> Vec<Pair>,
+        renewed: Option<NodeNumber>,
     ) -> Result<u64, SwapError> {
-        let mut next = LiveTree::assemble(parts, &self.env).ok_or(SwapError::TooLarge)?;
+        let has_shared = |live: &LiveTree| live.nodes.iter().any(|node| node.shared.is_some());
+        let shares = LiveTree::shares(&parts) || self.live.inside(super::lane_of(None), has_shared);
+        let alone_with_shared = shares.then(|| self.env.ledger.shared_parts.exchanging());
+        let mut next = LiveTree::assemble(parts, &self.env, renewed)?;
         let began = Instant::now();
         let outcome = self.live.alone(
             || began.elapsed() > PATIENCE,
             |standing| {
                 let mut kept = corresponding(standing, &next);
+                let moves = standing.plan_shared(&next)?;
                 standing.leave_out_stranded(&next, &mut kept);
-                let left = standing.exports(&next, &kept);
-                let tasks = standing.give_up_tasks(&kept);
+                let left = standing.exports(&next, &kept, &moves.staying);
+                let tasks = standing.give_up_tasks(&kept, &moves.staying);
                 standing.hand_over(&mut next, &kept);
+                moves.make();
                 std::mem::swap(standing, &mut next);
                 let old = &mut next;
                 standing.take_over(&tasks, &left, members_changed);
                 let failed = standing.nodes.iter().any(|node| node.is_quarantined());
                 if failed {
                     let faults = standing.faults();
+                    moves.undo(standing, old);
                     let back = standing.take_back(tasks, &kept);
                     standing.hand_back(old, &kept);
                     std::mem::swap(standing, old);
+                    // A shared component that failed has tasks of this tree as well.
+                    standing.repairs.store(shares, Release);
                     standing.take_over(&back, &[], members_changed);
                     return Err(SwapError::Failed(faults));
                 }
-                if !kept.is_empty() {
+                if !kept.is_empty() || !moves.staying.is_empty() {
                     standing.wake_members();
                 }
+                moves.wake_others();
                 self.past.lock().extend(old.faults());
                 Ok(tasks.len() as u64)
             },
         );
         // The discarded tree is dropped here, not while the gate is closed.
         drop(next);
+        drop(alone_with_shared);
         self.env.fallback.wake_again();
         if self.live.inside(super::lane_of(None), |live| live.repairs.load(Acquire)) {
             self.repair();
@@ -144,7 +180,7 @@ struct Pair {
 
 /// The nodes of two trees of one policy that correspond, and whose component keeps its state.
 fn corresponding(old: &LiveTree, new: &LiveTree) -> Vec<Pair> {
-    let keeps = |node: &&TreeNode| node.keeps_state;
+    let keeps = |node: &&TreeNode| node.keeps_state && node.shared.is_none();
     let by_path: HashMap<&str, &TreeNode> =
         new.nodes.iter().filter(keeps).map(|node| (node.place().path(), node)).collect();
     let pair = |node: &TreeNode| {
@@ -203,11 +239,12 @@ impl LiveTree {
         }
     }
 
-    /// Takes every task that this tree holds, or that fell out of it, but those of components that are `kept`. The
+    /// Takes every task that this tree holds, or that fell out of it, but those of components that are `kept` or `staying`. The
     /// caller is alone, and then owns them.
-    fn give_up_tasks(&self, kept: &[Pair]) -> Vec<&'static Slot> {
+    fn give_up_tasks(&self, kept: &[Pair], staying: &[Staying]) -> Vec<&'static Slot> {
         let numbers = self.numbers();
-        let stays: HashSet<NodeId> = kept.iter().map(|pair| pair.old).collect();
+        let stays: HashSet<NodeId> =
+            kept.iter().map(|pair| pair.old).chain(staying.iter().map(|node| node.old)).collect();
         let mut tasks = Vec::new();
         let mut depths = vec![0; self.nodes.len()];
         for node in &self.nodes {
@@ -271,15 +308,21 @@ impl LiveTree {
     ///
     /// The successor has the same component, plugin and topology object: the node of the same path, or else the first
     /// that is left.
-    fn exports(&self, next: &LiveTree, kept: &[Pair]) -> Vec<(NodeId, Vec<u8>)> {
+    fn exports(&self, next: &LiveTree, kept: &[Pair], staying: &[Staying]) -> Vec<(NodeId, Vec<u8>)> {
+        let lives_on = |node: &&TreeNode| {
+            kept.iter().any(|pair| pair.old == node.id) || staying.iter().any(|shared| shared.old == node.id)
+        };
+        let is_taken = |node: &&TreeNode| {
+            kept.iter().any(|pair| pair.new == node.id) || staying.iter().any(|shared| shared.new == Some(node.id))
+        };
         let key = |node: &TreeNode| {
             (node.component_name.clone(), node.plugin.clone(), node.place().raw().object.as_str().to_owned())
         };
         let mut waiting: HashMap<_, Vec<&TreeNode>> = HashMap::new();
-        for node in next.nodes.iter().filter(|node| !kept.iter().any(|pair| pair.new == node.id)) {
+        for node in next.nodes.iter().filter(|node| !is_taken(node)) {
             waiting.entry(key(node)).or_default().push(node);
         }
-        let leaving = self.nodes.iter().filter(|node| !kept.iter().any(|pair| pair.old == node.id));
+        let leaving = self.nodes.iter().filter(|node| !lives_on(node));
         let mut left = Vec::new();
         for (node, state) in leaving.filter_map(|node| Some((node, self.export(node)?))) {
             let Some(heirs) = waiting.get_mut(&key(node)).filter(|heirs| !heirs.is_empty()) else { continue };

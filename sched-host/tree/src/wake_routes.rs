@@ -71,7 +71,10 @@ mod tests {
 
     fn places(workers: &[&[u32]]) -> Vec<Place> {
         let words = |workers: &[u32]| -> WorkerSet { workers.iter().copied().map(sched_core::WorkerId).collect() };
-        workers.iter().map(|workers| Place::new("", "", "", words(workers).words(), |_| {})).collect()
+        workers
+            .iter()
+            .map(|workers| Place::new("", "", "", (words(workers).words(), words(workers).words()), |_| {}))
+            .collect()
     }
 
     fn to_sleepers(routes: &WakeRoutes, words: Range<usize>, asleep: &[u64]) -> Vec<u32> {

@@ -3,6 +3,7 @@
 //! The speed of a machine fluctuates, so a single figure means little: every round measures each contender once, one
 //! after the other, and the least time of all rounds counts for each.
 
+mod calibration;
 mod cholesky;
 mod decision;
 mod granularity;
@@ -10,6 +11,7 @@ mod peers;
 mod shapes;
 mod simulation;
 
+pub use calibration::{Calibrated, Calibration, CalibrationError, calibrate};
 pub use cholesky::{CholeskyBench, CholeskyBenchError, CholeskyReport, CholeskyRound, cholesky_bench};
 pub use decision::{DecisionBench, DecisionResult, decision_bench};
 pub use granularity::{Granularity, GranularityPeers, GranularityResult, Pattern, granularity};
@@ -33,6 +35,8 @@ pub struct Overhead {
     pub shapes: Vec<Shape>,
     /// Numbers of workers.
     pub workers: Vec<usize>,
+    /// Whether the last worker is the thread that submits, while it waits; see [`Builder::main_worker`].
+    pub main_worker: bool,
     /// Number of tasks of the independent and the chain shape.
     pub tasks: usize,
     /// Number of rounds; the least time of all counts.
@@ -109,8 +113,9 @@ pub fn overhead(
     Ok(OverheadReport { results, push_pull: measure_pairs(wanted, registry)? })
 }
 
-fn builder(registry: &Arc<Registry>, policy: &str, workers: usize) -> Builder {
-    Runtime::builder().registry(Arc::clone(registry)).policy(policy).workers(workers)
+fn builder(registry: &Arc<Registry>, policy: &str, workers: usize, main_worker: bool) -> Builder {
+    let builder = Runtime::builder().registry(Arc::clone(registry)).policy(policy).workers(workers);
+    if main_worker { builder.main_worker() } else { builder }
 }
 
 /// Measures a row for each policy.
@@ -120,7 +125,9 @@ fn measure(
     workers: usize,
     shape: Shape,
 ) -> Result<Vec<OverheadResult>, StartError> {
-    let start = |policy: &String| Contest::new(builder(registry, policy, workers), workers, shape, wanted.tasks);
+    let start = |policy: &String| {
+        Contest::new(builder(registry, policy, workers, wanted.main_worker), workers, shape, wanted.tasks)
+    };
     let contests = wanted.policies.iter().map(start).collect::<Result<Vec<Contest>, StartError>>()?;
     let Some(first) = contests.first() else { return Ok(Vec::new()) };
     let mut ours = vec![Duration::MAX; contests.len()];
@@ -280,7 +287,7 @@ impl Contest {
 /// Measures a row for each policy.
 fn measure_pairs(wanted: &Overhead, registry: &Arc<Registry>) -> Result<Vec<PushPullResult>, StartError> {
     const PAIRS: u32 = 20_000;
-    let start = |policy: &String| builder(registry, policy, 1).bare_tree();
+    let start = |policy: &String| builder(registry, policy, 1, false).bare_tree();
     let trees = wanted.policies.iter().map(start).collect::<Result<Vec<BareTree>, StartError>>()?;
     let (mut least, mut floor) = (vec![Duration::MAX; trees.len()], Duration::MAX);
     for _ in 0..wanted.rounds.max(1) {

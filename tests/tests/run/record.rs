@@ -30,6 +30,7 @@ fn the_graph_of_a_run_is_simulated_compared_and_drawn() {
         let compared =
             sched(&["compare", file, "--platform", "cpu9-gpu3", "--policy", "tree-eager,tree-heft", "--json"]);
         assert!(compared.json()["runs"].as_array().unwrap().len() >= 2);
+        assert!(!compared.err.contains("stay idle"), "the GPUs have times for these kernels: {}", compared.err);
     }
 }
 
@@ -42,4 +43,25 @@ fn one_run_is_recorded() {
         ran.out.starts_with('{') && ran.out.contains("sched-task-graph") && ran.err.contains("residual"),
         "{ran:?}"
     );
+}
+
+#[test]
+fn this_machine_becomes_a_platform_that_simulations_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (here, graph) = (folder.path().join("here.kdl"), folder.path().join("g.json"));
+    let (here, graph) = (here.to_str().unwrap(), graph.to_str().unwrap());
+    let ran = sched(&["platform", "this", "--workers", "2", "--tile-sizes", "8,16"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    std::fs::write(here, &ran.out).unwrap();
+    for kernel in ["potrf", "gemm", "getrf", "geqrt", "tsmqr", "*"] {
+        assert!(ran.out.contains(&format!("kernel \"{kernel}\"")), "{kernel}: {}", ran.out);
+    }
+    let seen = sched(&["topology", "--platform", here, "--json"]).json();
+    assert_eq!(seen["workers"].as_array().map(Vec::len), Some(2));
+    let generated = ["simulate", "qr", "--tiles", "4", "--tile-size", "16", "--platform", here, "--json"];
+    assert!(sched(&generated).json()["runs"][0]["makespan_s"].as_f64() > Some(0.0));
+    // Recorded graphs are no longer than their tasks one after the other, and the costs of scheduling.
+    json_of("qr", &[&SMALL[..], &["--workers", "2", "--record", graph]].concat());
+    let seen = sched(&["simulate", graph, "--platform", here, "--json"]).json();
+    assert!(seen["runs"][0]["makespan_s"].as_f64() > Some(0.0), "{seen}");
 }

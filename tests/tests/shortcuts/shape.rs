@@ -84,6 +84,8 @@ impl Maker {
             object: String::new(),
             children: Vec::new(),
             workers: worker.map(WorkerId).into_iter().collect(),
+            workers_in_context: worker.map(WorkerId).into_iter().collect(),
+            sharing: None,
             worker: worker.map(WorkerId),
             claims: Claims {
                 stores_any_number: info.stores && (info.bounds.is_empty() || room == 0),
@@ -123,6 +125,7 @@ impl Maker {
             let below = if lowest.contains(node) { &children[..] } else { lowest };
             let part = &mut self.parts[node.index()];
             (part.children, part.workers) = (links(below), workers.clone());
+            part.workers_in_context.clone_from(&workers);
         }
         nodes[0]
     }

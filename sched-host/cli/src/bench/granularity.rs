@@ -3,6 +3,7 @@
 use super::{Document, RoundOption, measured};
 use crate::format::{FormatOptions, text_or_json};
 use crate::json;
+use crate::machine::MainWorkerOption;
 use crate::policy::PolicyOptions;
 use crate::start::start_all;
 use crate::table::table;
@@ -42,6 +43,9 @@ pub(super) struct Args {
     #[arg(long, short, value_name = "N", value_delimiter = ',', default_value = "2", value_parser = positive)]
     workers: Vec<usize>,
 
+    #[command(flatten)]
+    main: MainWorkerOption,
+
     /// Tasks in a step
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = positive)]
     width: usize,
@@ -73,6 +77,7 @@ pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) ->
         policies,
         patterns: if args.patterns.is_empty() { Pattern::ALL.to_vec() } else { args.patterns.clone() },
         workers: args.workers.clone(),
+        main_worker: args.main.main_worker,
         width: args.width,
         steps: args.steps,
         rounds: args.rounds.rounds,

@@ -3,6 +3,7 @@
 use super::{RoundOption, measured};
 use crate::format::{FormatOptions, text_or_json};
 use crate::json;
+use crate::machine::MainWorkerOption;
 use crate::policy::PolicyOptions;
 use crate::start::start_all;
 use crate::table::table;
@@ -40,6 +41,9 @@ pub(super) struct Args {
     #[arg(long, short, value_name = "N", value_delimiter = ',', default_value = "1,2", value_parser = positive)]
     workers: Vec<usize>,
 
+    #[command(flatten)]
+    main: MainWorkerOption,
+
     /// Tasks in the independent and the chain graph
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = positive)]
     tasks: usize,
@@ -70,6 +74,7 @@ pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) ->
         policies,
         shapes: if args.shapes.is_empty() { Shape::ALL.to_vec() } else { args.shapes.clone() },
         workers: args.workers.clone(),
+        main_worker: args.main.main_worker,
         tasks: args.tasks,
         rounds: args.rounds.rounds,
     };

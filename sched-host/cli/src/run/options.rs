@@ -4,7 +4,7 @@ use crate::contexts::ContextOptions;
 use crate::energy::CounterOptions;
 use crate::format::FormatOptions;
 use crate::hints::POLICY;
-use crate::machine::WorkerOption;
+use crate::machine::{MainWorkerOption, WorkerOption};
 use crate::pictures::{MOST_EVENTS, Pictures};
 use crate::policy::PolicyOptions;
 use crate::start::start_all;
@@ -46,6 +46,9 @@ pub(super) struct Options {
 
     #[command(flatten)]
     workers: WorkerOption,
+
+    #[command(flatten)]
+    main: MainWorkerOption,
 
     /// Number of emulated memory nodes: workers are distributed among them, tiles are copied between them, and policies
     /// take the placement into account [default: one for each NUMA node that has workers]
@@ -178,6 +181,9 @@ impl Options {
         builder = self.tasks.set(builder);
         if let Some(nodes) = self.memory_nodes {
             builder = builder.memory_nodes(nodes);
+        }
+        if self.main.main_worker {
+            builder = builder.main_worker();
         }
         if self.record.is_some() {
             builder = builder.capture_graph();

@@ -84,12 +84,23 @@ fn commands_have_the_options_that_they_can_have() {
         let lacking = commands().into_iter().filter_map(lacks);
         lacking.filter(|words| !names.iter().any(|name| words.starts_with(&format!("sched {name}")))).collect()
     };
-    assert_eq!(without(&["completions", "man", "model plot"], "json"), [""; 0]);
-    assert_eq!(without(&["completions", "man", "model plot"], "format"), [""; 0]);
-    let no_policy =
-        ["plugins", "plugin", "policies", "topology", "graph", "model", "bench decision", "completions", "man"];
+    assert_eq!(without(&["completions", "man", "model plot", "platform"], "json"), [""; 0]);
+    assert_eq!(without(&["completions", "man", "model plot", "platform"], "format"), [""; 0]);
+    let no_policy = [
+        "plugins",
+        "plugin",
+        "policies",
+        "topology",
+        "platform",
+        "graph",
+        "model",
+        "bench decision",
+        "completions",
+        "man",
+    ];
     assert_eq!(without(&no_policy, "policy"), [""; 0]);
-    let this_machine = ["run", "plugins", "plugin", "policies", "graph", "model", "bench", "completions", "man"];
+    let this_machine =
+        ["run", "plugins", "plugin", "policies", "platform", "graph", "model", "bench", "completions", "man"];
     for long in ["platform", "synthetic", "xml", "starpu-sampling"] {
         assert_eq!(without(&this_machine, long), [""; 0], "--{long}");
     }
@@ -101,6 +112,7 @@ fn commands_have_the_options_that_they_can_have() {
             "tree",
             "check",
             "topology",
+            "platform",
             "graph",
             "model",
             "bench",

@@ -3,8 +3,8 @@
 use super::site::{Role, Subject};
 use crate::element::{Element, Shared, Use};
 use crate::level::Level;
-use sched_text::Finding;
 use sched_text::did_you_mean;
+use sched_text::{Finding, Span};
 use std::collections::{HashMap, HashSet};
 
 pub(super) fn defined(subject: &Subject<'_>) -> Vec<Finding> {
@@ -85,6 +85,44 @@ pub(super) fn single(subject: &Subject<'_>) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// A part that contexts share is the same in all of them, so everything below it is, and no team.
+pub(super) fn between(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for shared in subject.policy.shared.iter().filter(|shared| shared.between_contexts) {
+        if shared.each == Some(Level::CombinedWorker) {
+            findings.push(no_teams(shared, shared.span));
+        }
+        walk(&shared.children, &mut |element| match element {
+            Element::Each(each) if each.level == Level::CombinedWorker => findings.push(no_teams(shared, each.span)),
+            Element::Use(link) => {
+                if let Some(below) = subject.shared(&link.name).filter(|below| !below.between_contexts) {
+                    findings.push(
+                        Finding::error(format!("`{}` stands below what contexts share, and is not shared", below.name))
+                            .at(link.span, format!("below `shared \"{}\" between-contexts=#true`", shared.name))
+                            .at(below.span, "defined here")
+                            .help(format!("write `shared \"{}\" between-contexts=#true`", below.name)),
+                    );
+                }
+            }
+            Element::Each(_) | Element::Component(_) => {}
+        });
+    }
+    findings
+}
+
+fn no_teams(shared: &Shared, span: Span) -> Finding {
+    Finding::error(format!("combined workers cannot be in `{}`, which contexts share", shared.name))
+        .at(span, "combined workers")
+        .help("a team belongs to one context: define its leaves without `between-contexts`")
+}
+
+fn walk<'a>(elements: &'a [Element], visit: &mut impl FnMut(&'a Element)) {
+    for element in elements {
+        visit(element);
+        walk(element.children(), visit);
+    }
 }
 
 pub(super) fn unused(subject: &Subject<'_>) -> Vec<Finding> {

@@ -1,6 +1,6 @@
 //! The groups of a level of the machine, with the workers of each.
 
-use super::Expansion;
+use super::{Expansion, Reach};
 use crate::level::Level;
 use crate::machine::Group;
 use sched_core::{Arch, WorkerId, WorkerSet};
@@ -60,18 +60,19 @@ impl Expansion<'_> {
         near
     }
 
-    /// The groups of a level, restricted to workers of `arch`; empty groups are dropped.
-    pub(super) fn groups(&mut self, level: Level, arch: Option<Arch>) -> Rc<LevelGroups> {
-        if let Some(groups) = self.groups.get(&(level, arch)) {
+    /// The groups of a level within `reach`, restricted to workers of `arch`; empty groups are dropped.
+    pub(super) fn groups(&mut self, level: Level, arch: Option<Arch>, reach: Reach) -> Rc<LevelGroups> {
+        if let Some(groups) = self.groups.get(&(level, arch, reach)) {
             return Rc::clone(groups);
         }
-        let mut groups = self.machine.groups(level);
+        let machine = if reach == Reach::Machine { self.machine.whole().unwrap_or(self.machine) } else { self.machine };
+        let mut groups = machine.groups(level);
         if let Some(arch) = arch {
             let first = self.archs.len();
             let combined = if level == Level::CombinedWorker { self.combined().len() } else { 0 };
             let combined = (first..first + combined).map(|number| WorkerId(number as u32));
             let of_arch: WorkerSet =
-                self.workers_of(arch).chain(combined.filter(|worker| self.arch(*worker) == Some(arch))).collect();
+                self.all_of(arch).chain(combined.filter(|worker| self.arch(*worker) == Some(arch))).collect();
             groups.iter_mut().for_each(|group| group.workers.intersect_with(&of_arch));
         }
         groups.retain(|group| !group.workers.is_empty());
@@ -82,7 +83,7 @@ impl Expansion<'_> {
                 .for_each(|worker| of_worker.entry(worker).or_default().push(number));
         }
         let groups = Rc::new(LevelGroups { all: groups, of_worker });
-        self.groups.insert((level, arch), Rc::clone(&groups));
+        self.groups.insert((level, arch, reach), Rc::clone(&groups));
         groups
     }
 
@@ -95,9 +96,13 @@ impl Expansion<'_> {
         self.archs.get(worker.0 as usize).copied()
     }
 
+    /// The workers of an architecture that the policy is laid over.
     pub(super) fn workers_of(&self, arch: Arch) -> impl Iterator<Item = WorkerId> {
+        self.all_of(arch).filter(|worker| self.present.contains(*worker))
+    }
+
+    fn all_of(&self, arch: Arch) -> impl Iterator<Item = WorkerId> {
         let all = self.archs.iter().enumerate();
-        let of_arch = all.filter(move |(_, found)| **found == arch).map(|(worker, _)| WorkerId(worker as u32));
-        of_arch.filter(|worker| self.present.contains(*worker))
+        all.filter(move |(_, found)| **found == arch).map(|(worker, _)| WorkerId(worker as u32))
     }
 }

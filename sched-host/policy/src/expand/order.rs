@@ -1,8 +1,9 @@
 //! The nodes of a plan in order.
 
-use super::{Draft, Expansion};
-use crate::plan::{Child, NodeIndex, PlanNode, TreePlan};
-use sched_core::ArchSet;
+use super::{Draft, Expansion, Reach};
+use crate::element::Policy;
+use crate::plan::{Child, NodeIndex, PlanNode, SharedNode, TreePlan};
+use sched_core::{ArchSet, WorkerSet};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -16,10 +17,18 @@ impl Expansion<'_> {
         order.iter().enumerate().for_each(|(place, draft)| index[*draft] = NodeIndex(place));
 
         let mut paths: HashMap<&str, usize> = HashMap::new();
+        // Counted apart from other nodes, since they have the same names in all contexts.
+        let mut between: HashMap<&str, usize> = HashMap::new();
+        let definitions = Definitions::of_policy(self.policy);
         let mut nodes: Vec<PlanNode> = Vec::with_capacity(order.len());
         for draft in order.iter().map(|draft| &self.drafts[*draft]) {
             let seen = paths.entry(&draft.path).or_default();
             *seen += 1;
+            let between_contexts = definitions.of(draft).map(|(part, text)| {
+                let seen = between.entry(&draft.path).or_default();
+                *seen += 1;
+                SharedNode { part: (*part).to_owned(), name: numbered(&draft.path, *seen), text: text.clone() }
+            });
             nodes.push(PlanNode {
                 id: NodeIndex(nodes.len()),
                 info: Arc::clone(&draft.entry.info),
@@ -33,10 +42,12 @@ impl Expansion<'_> {
                     .collect(),
                 parents: Vec::new(),
                 workers: draft.leaf_worker.into_iter().collect(),
+                workers_in_context: WorkerSet::new(),
+                between_contexts,
                 archs: ArchSet::EMPTY,
                 leaf_worker: draft.leaf_worker,
                 place: draft.place.clone(),
-                path: if *seen == 1 { draft.path.clone() } else { format!("{}#{seen}", draft.path) },
+                path: numbered(&draft.path, *seen),
                 span: draft.span,
             });
         }
@@ -45,6 +56,8 @@ impl Expansion<'_> {
                 let below = nodes[child.node.0].workers.clone();
                 nodes[parent].workers.union_with(&below);
             }
+            let here = |worker: &_| self.present.contains(*worker) || self.combined_number(*worker).is_some();
+            nodes[parent].workers_in_context = nodes[parent].workers.iter().filter(here).collect();
             nodes[parent].archs = nodes[parent].workers.iter().filter_map(|worker| self.arch(worker)).collect();
         }
         for parent in 0..nodes.len() {
@@ -58,6 +71,27 @@ impl Expansion<'_> {
         }
         TreePlan { policy: self.policy.name.clone(), nodes, source: self.policy.source.clone() }
     }
+}
+
+/// The definitions that contexts share, by name, as text.
+struct Definitions<'a>(Vec<(&'a str, String)>);
+
+impl Definitions<'_> {
+    fn of_policy(policy: &Policy) -> Definitions<'_> {
+        let between = policy.shared.iter().filter(|shared| shared.between_contexts);
+        Definitions(between.map(|shared| (shared.name.as_str(), shared.to_line())).collect())
+    }
+
+    /// The definition of a draft that contexts share, whose path begins with that name.
+    fn of(&self, draft: &Draft) -> Option<&(&str, String)> {
+        let is_above = |name: &str| draft.path.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+        let above = self.0.iter().filter(|(name, _)| is_above(name));
+        above.max_by_key(|(name, _)| name.len()).filter(|_| draft.reach == Reach::Machine)
+    }
+}
+
+fn numbered(path: &str, number: usize) -> String {
+    if number == 1 { path.to_owned() } else { format!("{path}#{number}") }
 }
 
 /// Children before parents, later children first: the reverse is the order of the policy.

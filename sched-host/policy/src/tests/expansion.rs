@@ -1,7 +1,7 @@
 //! Policies laid over machines.
 
 use super::{EAGER, HEFT, Node, PREFETCHING, catalogue, policy, set, shown};
-use crate::{FlatMachine, Machine, NodeIndex, Policy, TreePlan, expand_unchecked};
+use crate::{FlatMachine, Machine, NodeIndex, Policy, SomeWorkers, TreePlan, expand_unchecked};
 use insta::assert_snapshot;
 use sched_core::{Arch, Value, WorkerId};
 
@@ -128,6 +128,38 @@ fn use_links_to_the_instances_of_the_enclosing_workers() {
     let plan = plan(text, &machine);
     sound(&plan, &machine);
     assert_eq!(plan.find("eager/numa 1/fifo/eager").map(|node| node.workers.clone()), Some(set([2, 3])));
+}
+
+#[test]
+fn what_contexts_share_is_the_same_for_any_of_their_workers() {
+    let text = r#"policy "p" {
+        eager { use "q" }
+        shared "q" each="numa" between-contexts=#true { fifo { eager { each "worker" { worker } } } }
+    }"#;
+    let machine = Node { cores: 2, gpus: 2 };
+    let part_of = |workers: &[u32]| {
+        let workers = set(workers.iter().copied());
+        let plan = plan(text, &SomeWorkers { machine: &machine, workers: &workers });
+        let shared = plan.nodes.iter().filter_map(|node| node.between_contexts.clone()).collect::<Vec<_>>();
+        assert_eq!(shared[0].text, text.lines().nth(2).expect("it has three lines").trim());
+        assert!(shared.iter().all(|node| node.part == "q"));
+        let names = shared.into_iter().map(|node| node.name).collect::<Vec<_>>();
+        let here = |path| plan.find(path).map(|node| (node.workers.clone(), node.workers_in_context.clone()));
+        (names, here("eager"), here("q/numa 0/fifo/eager"))
+    };
+    let (names, root, queue) = part_of(&[0, 3]);
+    let of_numa = |numa: u32| {
+        let top = format!("q/numa {numa}/fifo");
+        let leaf = |worker: u32| format!("{top}/eager/worker {worker}/worker");
+        [top.clone(), format!("{top}/eager"), leaf(2 * numa), leaf(2 * numa + 1)]
+    };
+    let expected = [of_numa(0), of_numa(1)].concat();
+    assert_eq!(names, expected);
+    assert_eq!(root, Some((set([0, 1, 2, 3]), set([0, 3]))));
+    assert_eq!(queue, Some((set([0, 1]), set([0]))));
+    let (names, root, queue) = part_of(&[1]);
+    assert_eq!(names, expected[..4], "an instance without workers of the context is not there");
+    assert_eq!((root, queue), (Some((set([0, 1]), set([1]))), Some((set([0, 1]), set([1])))));
 }
 
 #[test]

@@ -105,9 +105,11 @@ fn part() -> impl Strategy<Value = Element> {
 }
 
 fn shared() -> impl Strategy<Value = Shared> {
-    (name(), prop::option::of(level()), arch(), part()).prop_map(|(name, each, arch, child)| Shared {
+    let head = (name(), prop::option::of(level()), arch(), any::<bool>());
+    (head, part()).prop_map(|((name, each, arch, between_contexts), child)| Shared {
         each,
         arch,
+        between_contexts,
         ..Shared::new(name, child)
     })
 }

@@ -256,6 +256,51 @@ V7 policy::shared
 }
 
 #[test]
+fn what_contexts_share_has_nothing_of_one_context_below() {
+    assert_snapshot!(wrong(r#"policy "p" {
+    fifo { use "q" }
+    shared "q" between-contexts=#true {
+        eager {
+            each "worker" { use "leaf" }
+            each "combined-worker" { combined-worker }
+        }
+    }
+    shared "leaf" each="worker" { worker }
+}"#), @r#"
+V2 policy::between-contexts
+
+  × `leaf` stands below what contexts share, and is not shared
+    ╭─[test.kdl:5:29]
+  4 │         eager {
+  5 │             each "worker" { use "leaf" }
+    ·                             ─────┬────
+    ·                                  ╰── below `shared "q" between-contexts=#true`
+  6 │             each "combined-worker" { combined-worker }
+  7 │         }
+  8 │     }
+  9 │     shared "leaf" each="worker" { worker }
+    ·            ───┬──
+    ·               ╰── defined here
+ 10 │ }
+    ╰────
+  help: write `shared "leaf" between-contexts=#true`
+        why: what contexts share is one part with one shape, whatever workers each of them has
+V2 policy::between-contexts
+
+  × combined workers cannot be in `q`, which contexts share
+   ╭─[test.kdl:6:13]
+ 5 │             each "worker" { use "leaf" }
+ 6 │             each "combined-worker" { combined-worker }
+   ·             ───────────┬──────────
+   ·                        ╰── combined workers
+ 7 │         }
+   ╰────
+  help: a team belongs to one context: define its leaves without `between-contexts`
+        why: what contexts share is one part with one shape, whatever workers each of them has
+"#);
+}
+
+#[test]
 fn shared_that_is_a_repetition() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo { eager { use "leaves" } }

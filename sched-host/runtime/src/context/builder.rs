@@ -109,7 +109,8 @@ impl<'a> ContextBuilder<'a> {
                 core.policy_env.seed,
                 lookahead,
                 ContextFacts::default(),
-            );
+            )
+            .expect("it has no nodes yet");
             ContextCore::new(number, tree, ahead, String::new(), policy.clone(), WorkerSet::new())
         });
         let context = place.ok_or(ContextError::TooMany { most: super::roster::MOST })?;

@@ -7,6 +7,7 @@ use super::failure::SubmitError;
 use crate::context::ContextCore;
 use crate::core::Core;
 use crate::worker::executed_here;
+use crate::worker::main_worker::Looks;
 use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering::*;
 
@@ -63,7 +64,7 @@ impl Core {
             return Err(full());
         }
         self.outcomes.await_default();
-        let waited = self.wait_until(None, || self.has_room());
+        let waited = self.wait_until(None, Looks::Seldom, || self.has_room());
         self.outcomes.stop_awaiting_default();
         waited.map_err(|_| full())?;
         range()

@@ -1,5 +1,6 @@
 //! Outcomes of tasks and runs.
 
+use crate::wait::held::HeldGuard;
 use sched_graph::Region;
 use sched_tree::attendance::OverdueCall;
 use sched_tree::fault::task_count;
@@ -50,6 +51,9 @@ pub struct TaskFailure {
 impl fmt::Display for TaskFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TaskFailure { task, codelet, implementation, name, worker, panicked, cancelled, message } = self;
+        if *cancelled && codelet.is_empty() {
+            return f.write_str(message);
+        }
         write!(f, "task {task}")?;
         if let Some(name) = name {
             write!(f, " `{name}`")?;
@@ -102,6 +106,8 @@ pub struct StallReport {
     pub unfinished: u64,
     /// Unfinished tasks that wait for other tasks.
     pub waiting: u64,
+    /// Guards of data that the program holds. Each counts as unfinished.
+    pub guards: Vec<HeldGuard>,
     /// Unfinished tasks that left the tree and wait for a worker that can execute them.
     pub fallback: u64,
     /// Each context, the default one first.
@@ -166,6 +172,9 @@ impl fmt::Display for StallReport {
             "  {in_tree} are in the tree, {} wait for others, {} in the fallback store",
             self.waiting, self.fallback
         )?;
+        for guard in &self.guards {
+            writeln!(f, "  {guard}")?;
+        }
         let several = self.contexts.len() > 1;
         for context in self.contexts.iter().filter(|context| several || context.workers.is_empty()) {
             write_context(f, context)?;
@@ -186,6 +195,12 @@ impl fmt::Display for StallReport {
         }
         if !self.overdue.is_empty() {
             return Ok(());
+        }
+        let blocks = |guard: &&HeldGuard| guard.waiting > 0;
+        if in_tree == 0
+            && let Some(guard) = self.guards.iter().find(blocks)
+        {
+            return write!(f, "  drop the guard from {} first", guard.at);
         }
         if let Some((node, why)) = suspect(&self.nodes, &self.faults) {
             return write!(f, "  look at `{}` first: {why}", node.node);

@@ -1,15 +1,18 @@
 //! Outcomes of tasks, and threads that wait for them.
 
 use super::failure::{Cause, Outcome, TaskFailure};
+use crate::backend::ThreadBackend;
 use crate::wait::future::Wakers;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use crate::worker::Worker;
+use parking_lot::Mutex;
+use sched_core::WorkerId;
 use sched_graph::ContextId;
 use sched_sync::heavy_fence;
+use sched_sync::waiters::Waiters;
 use sched_tree::SlotId;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
-use std::time::Duration;
 
 /// What workers look for before they run a task: what has happened in the runtime at least once.
 #[derive(Clone, Copy)]
@@ -35,13 +38,14 @@ impl Watch {
 /// Outcomes of tasks that failed or were cancelled, and threads that wait for the end of tasks.
 #[derive(Default)]
 pub(crate) struct Outcomes {
-    waiters: AtomicU64,
+    pub(crate) waiters: Waiters<Worker>,
+    /// The worker without a thread, and where it parks.
+    main: Option<(WorkerId, Arc<ThreadBackend>)>,
     /// Number of threads that wait only for the tasks of the default context.
     default_waiters: AtomicU64,
     /// A [`Watch`].
     watch: AtomicU8,
     state: Mutex<EndState>,
-    changed: Condvar,
     pub(crate) wakers: Wakers,
 }
 
@@ -56,6 +60,16 @@ struct EndState {
 }
 
 impl Outcomes {
+    /// Outcomes of a runtime whose worker `main`, if any, has no thread of its own.
+    pub(crate) fn new(main: Option<WorkerId>, backend: &Arc<ThreadBackend>) -> Outcomes {
+        Outcomes { main: main.map(|worker| (worker, Arc::clone(backend))), ..Outcomes::default() }
+    }
+
+    /// The worker without a thread, if no thread is it now.
+    pub(crate) fn vacant_worker(&self) -> Option<WorkerId> {
+        self.main.as_ref().filter(|_| self.waiters.is_vacant()).map(|(worker, _)| *worker)
+    }
+
     /// What workers have to look for.
     #[inline]
     pub(crate) fn watch(&self) -> Watch {
@@ -143,7 +157,7 @@ impl Outcomes {
 
     /// Whether a thread waits.
     pub(crate) fn is_awaited(&self) -> bool {
-        self.waiters.load(SeqCst) > 0
+        self.waiters.is_any()
     }
 
     /// Notifies waiting threads, and the futures that wait for the task in this slot.
@@ -155,21 +169,9 @@ impl Outcomes {
 
     /// Notifies waiting threads.
     pub(crate) fn tell(&self) {
-        drop(self.state.lock());
-        self.changed.notify_all();
-    }
-
-    /// Waits until `done`, checked whenever something ended. After each `period` without a notification, `go_on`
-    /// decides whether to continue.
-    pub(crate) fn wait_until(&self, period: Duration, done: impl Fn() -> bool, mut go_on: impl FnMut() -> bool) {
-        self.waiters.fetch_add(1, SeqCst);
-        let mut state = self.state.lock();
-        while !done() {
-            if self.changed.wait_for(&mut state, period).timed_out() && !MutexGuard::unlocked(&mut state, &mut go_on) {
-                break;
-            }
+        self.waiters.tell();
+        if let Some((worker, backend)) = &self.main {
+            backend.sleep.disturb(worker.index());
         }
-        drop(state);
-        self.waiters.fetch_sub(1, SeqCst);
     }
 }

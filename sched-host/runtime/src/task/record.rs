@@ -4,7 +4,9 @@ use super::codelet::Job;
 use super::failure::{Cause, Outcome};
 use super::nest::NestState;
 use crate::data::DataHeader;
+use crate::memory::advice::Advice;
 use crate::recording::{Draft, Recorded, Replayed};
+use crate::wait::held::Asked;
 use parking_lot::Mutex;
 use sched_graph::{ContextId, Where};
 use sched_sync::link::{self, Pending};
@@ -118,14 +120,18 @@ pub(crate) struct Body {
 pub(crate) struct RareFields {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) callback: Option<Callback>,
+    /// Whether an access of the application itself ends when its callback has returned.
+    pub(crate) ends_with_callback: bool,
+    /// How the application asked for its access.
+    pub(crate) asked: Option<Asked>,
     /// The only workers that may execute it.
     pub(crate) only: Option<Where>,
     /// Data with commute accesses, in order of their ids.
     pub(crate) turns: Vec<Arc<DataHeader>>,
     /// The failure of a task that it explicitly waits for.
     pub(crate) cancelled: Option<Cause>,
-    /// Data declared unused: the entry stands for that request, and is no task.
-    pub(crate) unused: Option<Arc<DataHeader>>,
+    /// What the program says about data: the entry stands for that, and is no task.
+    pub(crate) advice: Option<(Arc<DataHeader>, Advice)>,
     /// The job of a task that is cancelled before it has begun.
     pub(crate) withdrawn: Option<Box<dyn Job>>,
     /// When the task is not to begin any more.

@@ -148,43 +148,26 @@ impl Drop for TaskEnded<'_> {
     }
 }
 
-/// A read in its turn, as a future; see [`Runtime::read_async`].
-#[must_use = "a future does nothing unless it is awaited"]
-pub struct ReadWhenReady<'a, D: Data> {
+/// A turn at data, as a future.
+struct TurnWhenReady<'a, D: Data> {
     runtime: &'a Submitter,
     handle: &'a D,
     /// Taken when the turn has come.
     entered: Option<Result<Entered, DataError>>,
 }
 
-impl<D: Data> fmt::Debug for ReadWhenReady<'_, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadWhenReady").finish_non_exhaustive()
+impl<'a, D: Data> TurnWhenReady<'a, D> {
+    #[track_caller]
+    fn enter(runtime: &'a Runtime, handle: &'a D, mode: AccessMode) -> TurnWhenReady<'a, D> {
+        TurnWhenReady { runtime, handle, entered: Some(Turn::enter(runtime, handle.header(), mode)) }
     }
-}
 
-impl Runtime {
-    /// [Reads](Self::read) data in its turn, which is taken by this call: the future is ready when the tasks submitted
-    /// so far that write it have ended. Later tasks that write it wait until the result is dropped, or the future.
-    ///
-    /// # Panics
-    /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
-    pub fn read_async<'a, D: Data>(&'a self, handle: &'a D) -> ReadWhenReady<'a, D> {
-        let entered = Turn::enter(self, handle.header(), AccessMode::Read);
-        ReadWhenReady { runtime: self, handle, entered: Some(entered) }
-    }
-}
-
-impl<'a, D: Data> Future for ReadWhenReady<'a, D> {
-    type Output = Result<D::Reading<'a>, DataError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let (runtime, handle) = (self.runtime, self.handle);
+    fn poll(&mut self, context: &Context<'_>) -> Poll<Result<Turn<'a>, DataError>> {
         match self.entered.take().expect("a future is not polled after it was ready") {
             Err(error) => Poll::Ready(Err(error)),
             Ok(entered) if entered.is_ready_or_wakes(context.waker()) => {
-                let turn = entered.into_turn(runtime);
-                Poll::Ready(turn.check(handle.header()).map(|()| handle.reading(turn)))
+                let turn = entered.into_turn(self.runtime);
+                Poll::Ready(turn.check(self.handle.header()).map(|()| turn))
             }
             Ok(entered) => {
                 self.entered = Some(Ok(entered));
@@ -194,9 +177,7 @@ impl<'a, D: Data> Future for ReadWhenReady<'a, D> {
     }
 }
 
-impl<D: Data> Unpin for ReadWhenReady<'_, D> {}
-
-impl<D: Data> Drop for ReadWhenReady<'_, D> {
+impl<D: Data> Drop for TurnWhenReady<'_, D> {
     fn drop(&mut self) {
         if let Some(Ok(entered)) = self.entered.take()
             && !entered.give_up()
@@ -204,4 +185,60 @@ impl<D: Data> Drop for ReadWhenReady<'_, D> {
             drop(entered.into_turn(self.runtime));
         }
     }
+}
+
+impl Runtime {
+    /// [Reads](Self::read) data in its turn, which is taken by this call: the future is ready when the tasks submitted
+    /// so far that write it have ended. Later tasks that write it wait until the result is dropped, or the future.
+    ///
+    /// # Panics
+    /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
+    #[track_caller]
+    pub fn read_async<'a, D: Data>(&'a self, handle: &'a D) -> ReadWhenReady<'a, D> {
+        ReadWhenReady(TurnWhenReady::enter(self, handle, AccessMode::Read))
+    }
+
+    /// [Changes](Self::write) data in its turn, which is taken by this call: the future is ready when the tasks
+    /// submitted so far that use it have ended. Later tasks that use it wait until the result is dropped, or the future.
+    ///
+    /// # Panics
+    /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
+    #[track_caller]
+    pub fn write_async<'a, D: Data>(&'a self, handle: &'a D) -> WriteWhenReady<'a, D> {
+        WriteWhenReady(TurnWhenReady::enter(self, handle, AccessMode::ReadWrite))
+    }
+}
+
+macro_rules! futures {
+    ($($(#[$doc:meta])* $name:ident, $guard:ident, $take:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[must_use = "a future does nothing unless it is awaited"]
+            pub struct $name<'a, D: Data>(TurnWhenReady<'a, D>);
+
+            impl<D: Data> fmt::Debug for $name<'_, D> {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.debug_struct(stringify!($name)).finish_non_exhaustive()
+                }
+            }
+
+            impl<'a, D: Data> Future for $name<'a, D> {
+                type Output = Result<D::$guard<'a>, DataError>;
+
+                fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+                    let handle = self.0.handle;
+                    self.0.poll(context).map(|turn| turn.map(|turn| handle.$take(turn)))
+                }
+            }
+
+            impl<D: Data> Unpin for $name<'_, D> {}
+        )*
+    };
+}
+
+futures! {
+    /// A read in its turn, as a future; see [`Runtime::read_async`].
+    ReadWhenReady, Reading, reading;
+    /// A write in its turn, as a future; see [`Runtime::write_async`].
+    WriteWhenReady, Writing, writing;
 }

@@ -5,6 +5,7 @@
 //! workers, two looks must agree that no task of that context ended: its tasks stay where they are, whatever other
 //! contexts do.
 
+use super::held::guards;
 use crate::context::ContextCore;
 use crate::core::Core;
 use crate::task::failure::{ContextState, StallReport, WorkerDoing, WorkerState};
@@ -48,7 +49,10 @@ impl StallDetector {
         let abandoned =
             context.is_some_and(|context| context.config().workers.is_empty() && context.tree.fallen_back() > 0);
         let executing = core.counters.iter().any(|counters| counters.executing.get().is_some());
+        // Tasks may wait for a worker that is there only while a thread of the program waits.
+        let is_vacant = core.outcomes.vacant_worker().is_some();
         let moved = match (self.last, abandoned) {
+            _ if is_vacant => true,
             (None, _) => true,
             (Some(last), true) => last.context != progress.context,
             (Some(last), false) => executing || last != progress,
@@ -102,10 +106,13 @@ fn report(core: &Core, quiet: Duration, overdue: Vec<OverdueCall>) -> StallRepor
             unfinished: submitted.saturating_sub(finished),
         }
     });
+    let guards = guards(core);
+    let waiting = u64::saturating_sub(waiting, guards.len() as u64);
     StallReport {
         quiet_s: quiet.as_secs_f64(),
         unfinished: core.submitted().saturating_sub(core.finished()),
         waiting,
+        guards,
         fallback,
         workers: workers.collect(),
         contexts: contexts.collect(),

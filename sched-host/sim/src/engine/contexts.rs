@@ -6,6 +6,7 @@ use crate::Platform;
 use crate::backend::SimBackend;
 use crate::context::{Change, When};
 use crate::error::SimError;
+use crate::not_made;
 use crate::outcome::{ContextStats, Swapped};
 use sched_core::WorkerSet;
 use sched_graph::TaskId;
@@ -74,14 +75,21 @@ impl PolicyEnv {
 }
 
 impl LiveContext {
-    pub(super) fn new(opening: Opening, backend: &Arc<SimBackend>, ledger: &Arc<Ledger>, seed: u64) -> LiveContext {
+    pub(super) fn new(
+        opening: Opening,
+        backend: &Arc<SimBackend>,
+        ledger: &Arc<Ledger>,
+        seed: u64,
+    ) -> Result<LiveContext, SimError> {
         let Opening { name, policy, workers, priorities, parts, user_data } = opening;
         let facts = ContextFacts { name: name.clone(), user_data };
         let services: Arc<dyn Services> = Arc::<SimBackend>::clone(backend);
         let lookahead = backend.foresees.then(|| Arc::<SimBackend>::clone(backend) as _);
         let (ledger, machine) = (Arc::clone(ledger), backend.platform.worker_facts());
-        LiveContext {
-            tree: Arc::new(Tree::assemble_in_context(parts, &machine, services, ledger, seed, lookahead, facts)),
+        let tree = Tree::assemble_in_context(parts, &machine, services, ledger, seed, lookahead, facts);
+        let tree = tree.map_err(|error| not_made(&name, ContextError::of_swap(&name, error)))?;
+        Ok(LiveContext {
+            tree: Arc::new(tree),
             policy: policy.name.clone(),
             config: ContextConfig::new(name, policy, workers),
             priorities,
@@ -90,7 +98,7 @@ impl LiveContext {
             ended: 0,
             begin: None,
             end: 0,
-        }
+        })
     }
 
     /// Its workers now.

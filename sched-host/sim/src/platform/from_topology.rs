@@ -1,23 +1,57 @@
 //! Platforms from hwloc topologies.
 
-use super::Platform;
+use super::{Overheads, Platform, Sized};
 use sched_core::Arch;
 use sched_machine::topology::{BindingPlan, Level, Topology};
+use sched_model::Bus;
 use sched_text::Findings;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::time::Duration;
 
-/// Figures that hwloc does not give, from the shipped platform `numa-2x12`: a core of about 40 GFlop/s (f64), of which
-/// the kernels of dense linear algebra reach 55 to 75 %, and 38.4 GB/s between memory nodes.
-const ASSUMED: &str = r#"
-    overheads submission="300 ns" push="100 ns" fetch="50 ns" wake-up="5 us"
-    kernel "potrf" { on "cpu" gflops=22.0 overhead="1 us"; }
-    kernel "trsm"  { on "cpu" gflops=27.2 overhead="1 us"; }
-    kernel "syrk"  { on "cpu" gflops=28.0 overhead="1 us"; }
-    kernel "gemm"  { on "cpu" gflops=30.0 overhead="1 us"; }
-    kernel "*"     { on "cpu" gflops=20.0 overhead="1 us"; }
+/// Figures of a machine that hwloc does not give.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MachineFigures {
+    /// Costs of scheduling.
+    pub overheads: Overheads,
+    /// Transfers between the memory nodes that have workers, in the order of their numbers; `None` for assumed ones.
+    pub bus: Option<Bus>,
+    /// Execution times of kernels on a core, by the size of a task's data.
+    pub measured: BTreeMap<String, Vec<Sized>>,
+    /// Speeds of kernels in GFlop/s; of [`Kernels::ANY`](super::Kernels::ANY), that of all others.
+    pub gflops: BTreeMap<String, f64>,
 }
-"#;
+
+impl MachineFigures {
+    /// Figures of the shipped platform `numa-2x12`: a core of about 40 GFlop/s (f64), of which the kernels of dense
+    /// linear algebra reach 55 to 75 %, and 38.4 GB/s between memory nodes.
+    fn assumed() -> MachineFigures {
+        let nanos = Duration::from_nanos;
+        let gflops = [("potrf", 22.0), ("trsm", 27.2), ("syrk", 28.0), ("gemm", 30.0), ("*", 20.0)];
+        MachineFigures {
+            overheads: Overheads {
+                submission: nanos(300),
+                push: nanos(100),
+                fetch: nanos(50),
+                wake_up: nanos(5_000),
+                ..Overheads::default()
+            },
+            bus: None,
+            measured: BTreeMap::new(),
+            gflops: gflops.map(|(kernel, gflops)| (kernel.to_owned(), gflops)).into(),
+        }
+    }
+
+    /// Bandwidth in MB/s and latency in µs between two memory nodes, by their places among those with workers.
+    fn link(&self, from: usize, to: usize) -> Option<(f64, f64)> {
+        let bus = self.bus.as_ref()?;
+        let both = |of: &dyn Fn(usize, usize) -> Option<f64>| Some((of(from, to)?, of(to, from)?));
+        let (there, back) = both(&|from, to| bus.bandwidth.get(from, to))?;
+        let (latency, latency_back) = both(&|from, to| bus.latency.get(from, to))?;
+        let bandwidth = there.min(back);
+        (bandwidth > 0.0).then(|| (bandwidth, latency.max(latency_back)))
+    }
+}
 
 impl Platform {
     /// A platform of the workers of `plan` on `topology`: each accesses the memory node near it, and all memory nodes
@@ -36,35 +70,53 @@ impl Platform {
     /// # Errors
     /// If there are more memory nodes or workers than a platform can have.
     pub fn from_topology(topology: &Topology, plan: &BindingPlan) -> Result<Platform, Findings> {
+        let text = Platform::describe("machine", topology, plan, &MachineFigures::assumed());
+        let mut platform = Platform::parse("machine", &text)?;
+        platform.name = topology.source().to_string();
+        Ok(platform)
+    }
+
+    /// The text of a platform with the workers of `plan` on `topology`, and these figures.
+    #[must_use]
+    pub fn describe(name: &str, topology: &Topology, plan: &BindingPlan, figures: &MachineFigures) -> String {
         let nodes = topology.level(Level::Numa);
         let sizes: BTreeMap<u32, Option<u64>> = nodes.iter().map(|node| (node.index(), node.memory_bytes)).collect();
         let mut used: Vec<u32> = plan.workers().iter().map(|worker| worker.numa.unwrap_or(0)).collect();
         used.sort_unstable();
         used.dedup();
-        let mut text = String::from("platform \"machine\" {\n");
+        let mut text = format!("platform \"{name}\" {{\n");
         // Writing to a string does not fail.
         for node in &used {
             let size =
                 sizes.get(node).copied().flatten().map(|bytes| format!(" size=\"{bytes} B\"")).unwrap_or_default();
-            let _ = writeln!(text, "memory \"numa{node}\"{size}");
+            let _ = writeln!(text, "    memory \"numa{node}\"{size}");
         }
-        if used.len() > 1 {
-            text.push_str("switch \"fabric\"\n");
-        }
-        for node in used.iter().filter(|_| used.len() > 1) {
-            let _ = writeln!(text, "link \"numa{node}\" \"fabric\" bandwidth=\"38.4 GB/s\" latency=\"100 ns\"");
-        }
+        links(&mut text, &used, figures);
         let packages = topology.level(Level::Package);
         let package = |pu: u32| packages.iter().position(|package| package.pus.contains(&pu));
         for worker in plan.workers() {
             let package = package(worker.pu).map(|package| format!(" package={package}")).unwrap_or_default();
             let node = worker.numa.unwrap_or(0);
-            let _ = writeln!(text, "workers \"cpu\" count=1 arch=\"cpu\" memory=\"numa{node}\"{package}");
+            let _ = writeln!(text, "    workers \"cpu\" count=1 arch=\"cpu\" memory=\"numa{node}\"{package}");
         }
-        text.push_str(ASSUMED);
-        let mut platform = Platform::parse("machine", &text)?;
-        platform.name = topology.source().to_string();
-        Ok(platform)
+        let Overheads { submission, push, fetch, wake_up, .. } = figures.overheads;
+        let [submission, push, fetch, wake_up] = [submission, push, fetch, wake_up].map(|time| time.as_nanos());
+        let _ = writeln!(
+            text,
+            "    overheads submission=\"{submission} ns\" push=\"{push} ns\" fetch=\"{fetch} ns\" wake-up=\"{wake_up} ns\""
+        );
+        for (kernel, times) in &figures.measured {
+            let _ = writeln!(text, "    kernel \"{kernel}\" {{\n        on \"cpu\" {{");
+            for Sized { bytes, time } in times {
+                let _ = writeln!(text, "            at \"{bytes} B\" \"{} ns\"", time.as_nanos());
+            }
+            text.push_str("        }\n    }\n");
+        }
+        for (kernel, gflops) in &figures.gflops {
+            let _ = writeln!(text, "    kernel \"{kernel}\" {{ on \"cpu\" gflops={gflops:?} overhead=\"1 us\"; }}");
+        }
+        text.push_str("}\n");
+        text
     }
 
     /// Number of its CPU workers.
@@ -87,11 +139,36 @@ impl Platform {
     }
 }
 
+/// Writes the links between the memory nodes with these numbers.
+fn links(text: &mut String, nodes: &[u32], figures: &MachineFigures) {
+    if nodes.len() <= 1 {
+        return;
+    }
+    let pairs = (0..nodes.len()).flat_map(|one| (one + 1..nodes.len()).map(move |other| (one, other)));
+    let measured: Option<Vec<_>> = pairs.map(|(one, other)| Some((one, other, figures.link(one, other)?))).collect();
+    // Writing to a string does not fail.
+    for (one, other, (bandwidth, latency)) in measured.iter().flatten() {
+        let (one, other) = (nodes[*one], nodes[*other]);
+        let _ = writeln!(
+            text,
+            "    link \"numa{one}\" \"numa{other}\" bandwidth=\"{bandwidth:.0} MB/s\" latency=\"{:.0} ns\"",
+            latency * 1e3
+        );
+    }
+    if measured.is_none() {
+        text.push_str("    switch \"fabric\"\n");
+        for node in nodes {
+            let _ = writeln!(text, "    link \"numa{node}\" \"fabric\" bandwidth=\"38.4 GB/s\" latency=\"100 ns\"");
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::find;
+    use crate::platform::{KernelTime, find};
     use sched_core::MemoryNode;
+    use sched_model::NodeMatrix;
 
     #[test]
     fn a_machine_becomes_its_memories_and_workers() {
@@ -109,6 +186,28 @@ mod tests {
         let one = Topology::from_synthetic("core:1 pu:2").expect("it is sound");
         let platform = Platform::from_topology(&one, &BindingPlan::new(&one, 2).expect("there are two"));
         assert_eq!(platform.expect("it is small").memories.len(), 1);
+    }
+
+    #[test]
+    fn measured_figures_become_a_platform() {
+        let topology = Topology::from_synthetic("node:2 core:1 pu:1").expect("it is sound");
+        let plan = BindingPlan::new(&topology, 2).expect("there are two");
+        let between = |value: f64| NodeMatrix::new(2, vec![0.0, value, value * 2.0, 0.0]);
+        let bus = Bus { bandwidth: between(9_000.0), latency: between(0.2), ..Bus::default() };
+        let at = |bytes, micros| Sized { bytes, time: Duration::from_micros(micros) };
+        let figures = MachineFigures {
+            bus: Some(bus),
+            measured: [("gemm".to_owned(), vec![at(1_000, 10), at(8_000, 100)])].into(),
+            gflops: [("*".to_owned(), 12.0)].into(),
+            ..MachineFigures::assumed()
+        };
+        let text = Platform::describe("here", &topology, &plan, &figures);
+        let platform = Platform::parse("here.kdl", &text).expect("it is valid");
+        assert_eq!((platform.name.as_str(), platform.workers.len()), ("here", 2));
+        assert_eq!(platform.overheads, figures.overheads);
+        assert_eq!(platform.expected_transfer(MemoryNode(0), MemoryNode(1), 9_000_000), 1_000_400);
+        assert_eq!(platform.kernels.get("gemm", 0), Some(&KernelTime::Measured(figures.measured["gemm"].clone())));
+        assert!(platform.kernels.get("other", 0).is_some());
     }
 
     #[test]

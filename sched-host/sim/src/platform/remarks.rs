@@ -5,6 +5,7 @@ use super::{KernelTime, Platform, work_of};
 use sched_core::Arch;
 use sched_graph::{Task, TaskGraph};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 impl Platform {
     /// What a simulation of `graph` ignores or assumes, one sentence each: lengths that override those of the platform,
@@ -22,14 +23,12 @@ impl Platform {
     /// Tasks that bring lengths of their own, where the platform has some too.
     fn overridden(&self, graph: &TaskGraph) -> Option<String> {
         let own = || graph.tasks.iter().filter(|task| !task.lengths.is_empty());
-        // A time that the graph gives too is not overridden.
+        // A time that the graph gives too, or that it leaves to the platform, is not overridden.
         let differs = |task: &Task, class: usize| {
-            let time =
-                self.kernels.get(&graph.kind_of(task).name, class).and_then(|time| time.nanos(work_of(graph, task)));
-            let own = task.lengths.get(self.classes[class].arch).map(|length| length.as_nanos());
-            time.is_some() && time.map(u128::from) != own
+            let time = self.kernels.get(&graph.kind_of(task).name, class)?.nanos(work_of(graph, task))?;
+            Some(self.length(graph, task, class) != Some(Duration::from_nanos(time)))
         };
-        let others = own().filter(|task| (0..self.classes.len()).any(|class| differs(task, class)));
+        let others = own().filter(|task| (0..self.classes.len()).any(|class| differs(task, class) == Some(true)));
         let kinds: BTreeSet<&str> = others.map(|task| graph.kind_of(task).name.as_str()).collect();
         // Workers of one architecture that differ only by `speed` are equally fast then.
         let speeds = |arch: Arch| {
@@ -59,9 +58,14 @@ impl Platform {
     fn extrapolated(&self, graph: &TaskGraph) -> Vec<String> {
         // By kernel, architecture and size: the measured range.
         let mut found: BTreeMap<(&str, String, u64), (u64, u64)> = BTreeMap::new();
-        for task in graph.tasks.iter().filter(|task| task.lengths.is_empty() && graph.kind_of(task).runs) {
+        for task in graph.tasks.iter().filter(|task| graph.kind_of(task).runs) {
             let (kind, work) = (graph.kind_of(task).name.as_str(), work_of(graph, task));
-            for (number, class) in self.classes.iter().enumerate() {
+            // The others are given, or impossible.
+            let follows =
+                |number: usize, arch| task.lengths.get(arch).is_none() && self.length(graph, task, number).is_some();
+            for (number, class) in
+                self.classes.iter().enumerate().filter(|(number, class)| follows(*number, class.arch))
+            {
                 let range = self.kernels.get(kind, number).and_then(|time| time.range(work.footprint));
                 if let Some((least, most)) = range.filter(|(least, most)| !(least..=most).contains(&&work.bytes)) {
                     found.insert((kind, class.arch.to_string(), work.bytes), (least, most));
@@ -151,7 +155,6 @@ fn bytes_of(bytes: u64) -> String {
 mod tests {
     use super::*;
     use sched_graph::generate::{cholesky, independent};
-    use std::time::Duration;
 
     #[test]
     fn what_is_overridden_extrapolated_or_idle_is_said() {

@@ -320,3 +320,25 @@ fn all_that_is_wrong_with_a_machine_of_starpus_is_said() {
     /bus/here.platform.v4.xml:7: there is no link `dwon`
     "#);
 }
+
+#[test]
+fn what_a_graph_was_measured_on_leaves_other_architectures_to_the_platform() {
+    let platform = find("cpu9-gpu3").expect("it is shipped");
+    let mut graph = sched_graph::generate::cholesky(3, 960);
+    let other = graph.add_kind("other");
+    graph.add_task(Task::new(other));
+    let on = |graph: &TaskGraph, class| -> Vec<Option<Duration>> {
+        graph.tasks.iter().map(|task| platform.length(graph, task, class)).collect()
+    };
+    let modelled = on(&graph, 1);
+    let measured = Duration::from_millis(7);
+    graph.tasks.iter_mut().for_each(|task| task.lengths = sched_graph::Lengths::default().with(Arch::CPU, measured));
+    assert!(on(&graph, 0).iter().all(|length| *length == Some(measured)));
+    let (last, named) = (graph.tasks.len() - 1, on(&graph, 1));
+    assert_eq!(named[..last], modelled[..last], "the platform names these kernels");
+    assert_eq!(named[last], None, "nothing says that this one runs there");
+    let seconds = 2.0;
+    graph.tasks[last].flops = seconds * 100e9;
+    let last = &graph.tasks[last];
+    assert_eq!(platform.length(&graph, last, 1), Some(Duration::from_secs_f64(seconds)), "by its operations");
+}

@@ -95,6 +95,37 @@ pub enum ContextError {
     #[error("the trees of all contexts together would have more than 2^24 nodes")]
     #[diagnostic(code(sched::context::nodes))]
     TooLarge,
+    /// A part that contexts share is defined in another way by another context.
+    #[error("context `{context}`: {difference}")]
+    #[diagnostic(
+        code(sched::context::shared_part),
+        help(
+            "define it equally in both policies, or give it another name; `between-contexts` asks for one part for all"
+        )
+    )]
+    SharedPart {
+        /// The context.
+        context: String,
+        /// Both definitions.
+        difference: Box<SwapError>,
+    },
+    /// A part that contexts share, and that this one leaves, has tasks that no worker of another one can execute.
+    #[error(
+        "context `{context}` goes on as it was: the shared part `{part}` has {tasks} task(s) that no worker left to it \
+         can execute"
+    )]
+    #[diagnostic(
+        code(sched::context::stranded),
+        help("wait for the tasks of the context first, or keep the part and a worker for them in it")
+    )]
+    Stranded {
+        /// The context.
+        context: String,
+        /// The part.
+        part: String,
+        /// Number of the tasks.
+        tasks: u64,
+    },
     /// The goals of contexts are wrong, or name contexts that do not exist.
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -128,6 +159,10 @@ impl ContextError {
             SwapError::Busy => ContextError::Busy { context },
             SwapError::Failed(faults) => ContextError::Failed { context, faults },
             SwapError::TooLarge => ContextError::TooLarge,
+            difference @ SwapError::DefinedOtherwise { .. } => {
+                ContextError::SharedPart { context, difference: Box::new(difference) }
+            }
+            SwapError::Stranded { part, tasks } => ContextError::Stranded { context, part, tasks },
         }
     }
 }

@@ -1,9 +1,11 @@
 //! From a policy to the parts of a tree: lays the policy over workers, and builds its components.
 
 use crate::plugin::Registry;
-use crate::{Claims, NodeId, Part};
+use crate::{Claims, NodeId, Part, Sharing};
 use sched_core::WorkerSet;
-use sched_policy::{Machine, Policy, SomeWorkers, Source, TreePlan, expand, expand_unchecked};
+use sched_policy::{
+    Child, Machine, PlanNode, Policy, SharedNode, SomeWorkers, Source, TreePlan, expand, expand_unchecked,
+};
 use sched_text::{Finding, Findings};
 
 /// A policy, by value or by name.
@@ -55,6 +57,28 @@ pub fn lay(
     build_parts(&plan(workers)?, registry)
 }
 
+/// The instance that a node stands for in all contexts.
+fn sharing_of(plan: &TreePlan, node: &PlanNode) -> Option<Sharing> {
+    let SharedNode { part, name, text } = node.between_contexts.clone()?;
+    let mut definition = node.info.name.clone();
+    for (param, value) in node.changed_params() {
+        definition += &format!(" {param}={value}");
+    }
+    let file = node.file.as_ref().map_or(String::new(), |file| format!(" ({})", file.display()));
+    definition += &format!(" from {}{file}", node.plugin);
+    let child = |child: &Child| {
+        let slot = child.slot.as_ref().map_or(String::new(), |slot| format!("{slot}: "));
+        let below = &plan[child.node];
+        let name = below.between_contexts.as_ref().map_or(&below.path, |below| &below.name);
+        below.leaf_worker.map_or_else(|| format!("{slot}{name}"), |worker| format!("{slot}{name} for {worker}"))
+    };
+    let children: Vec<String> = node.children.iter().map(child).collect();
+    if !children.is_empty() {
+        definition += &format!(" over {}", children.join(", "));
+    }
+    Some(Sharing { part, text, name, definition })
+}
+
 /// Builds the component of each node of a plan.
 ///
 /// # Errors
@@ -80,6 +104,8 @@ pub fn build_parts(plan: &TreePlan, registry: &Registry) -> Result<Vec<Part>, Fi
                     .map(|child| (NodeId::at(child.node.0), child.slot.clone().unwrap_or_default()))
                     .collect(),
                 workers: node.workers.clone(),
+                workers_in_context: node.workers_in_context.clone(),
+                sharing: sharing_of(plan, node),
                 worker: node.leaf_worker,
                 claims: Claims::of(node),
                 attended: registered.is_attended(),

@@ -27,6 +27,9 @@ pub struct Granularity {
     pub patterns: Vec<Pattern>,
     /// Numbers of workers.
     pub workers: Vec<usize>,
+    /// Whether the last worker is the thread that submits, while it waits; see
+    /// [`Builder::main_worker`](sched_runtime::Builder::main_worker).
+    pub main_worker: bool,
     /// Number of tasks in a step.
     pub width: usize,
     /// Number of steps.
@@ -84,7 +87,7 @@ pub fn granularity(
             let measure = Measure { grid: &grid, workers, rounds: wanted.rounds.max(1) };
             let peer_ns = measure.peers();
             for policy in &wanted.policies {
-                let runtime = super::builder(registry, policy, workers).build()?;
+                let runtime = super::builder(registry, policy, workers, wanted.main_worker).build()?;
                 let contest = Contest::new(&runtime, &grid);
                 let recording = contest.record();
                 results.push(GranularityResult {
@@ -326,7 +329,7 @@ mod tests {
         let registry = Arc::new(Registry::compiled_in());
         for pattern in Pattern::ALL {
             let grid = Arc::new(Grid::new(pattern, 5, 20));
-            let runtime = super::super::builder(&registry, "tree-eager", 2).build().expect("it starts");
+            let runtime = super::super::builder(&registry, "tree-eager", 2, false).build().expect("it starts");
             let contest = Contest::new(&runtime, &grid);
             let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("a small pool of threads");
             let counters = Counters::new(&grid);

@@ -4,10 +4,10 @@
 use super::super::cancel::cancelled;
 use super::super::codelet::Job;
 use super::super::failure::Outcome;
-use super::super::record::{RareFields, Taken};
+use super::super::record::{Callback, RareFields, Taken};
 use super::{LATE, WorkerScratch, aside, clear, note_bad_data};
 use crate::core::{Core, TaskPlace};
-use crate::data::{DataHeader, Places};
+use crate::data::DataHeader;
 use sched_core::WorkerId;
 use sched_tree::Slot;
 use smallvec::SmallVec;
@@ -84,10 +84,9 @@ impl Core {
             scratch.ending.push((slot, Outcome::Cancelled(cause)));
             return false;
         }
-        if let Some(header) = rare.unused.take() {
+        if let Some((header, advice)) = rare.advice.take() {
             drop(body);
-            self.let_go(task, &header);
-            scratch.ending.push((slot, Outcome::Done));
+            self.follow_advice(task, &header, advice, scratch);
             return false;
         }
         if let Some(recorded) = rare.launches.take() {
@@ -96,25 +95,22 @@ impl Core {
             return false;
         }
         if !is_task {
-            // An access of the application itself: the callback reports its turn, and the application ends the
-            // access.
-            let ready = rare.callback.take();
+            // An access of the application itself: the callback reports its turn, and the application ends the access;
+            // or the callback has the data, and the access ends with it.
+            let (ready, ends) = (rare.callback.take(), rare.ends_with_callback);
             drop(body);
-            if let Some(ready) = ready {
-                ready(&Outcome::Done);
+            match ready {
+                Some(ready) if ends => {
+                    self.call_back(task.slot, ready, &Outcome::Done, requester);
+                    self.own_accesses.ended.fetch_add(1, SeqCst);
+                    scratch.ending.push((slot, Outcome::Done));
+                }
+                Some(ready) => ready(&Outcome::Done),
+                None => {}
             }
             return false;
         }
         true
-    }
-
-    /// Ends the stand-in `task` of data that is unused for now, and frees its replicas.
-    #[cold]
-    pub(super) fn let_go(&self, task: TaskPlace, header: &DataHeader) {
-        if let Places::Replicated(copies) = &header.places {
-            aside(&task.slot.head().sequence, "the drop of a replica", || copies.let_go());
-        }
-        self.own_accesses.ended.fetch_add(1, SeqCst);
     }
 
     /// The part of [`end_one`](Self::end_one) for tasks that failed, and for those with rare fields. `None` if the task
@@ -176,13 +172,18 @@ impl Core {
         scratch: &mut WorkerScratch,
     ) {
         if let Some(callback) = rare.callback {
-            // A long callback is no stall. Only the worker itself writes this counter.
-            let executing = requester.map(|worker| &self.counters[worker.index()].executing);
-            let before = executing.and_then(|executing| executing.get());
-            executing.inspect(|executing| executing.set(Some(slot.id())));
-            aside(&slot.head().sequence, "a callback", || callback(outcome));
-            executing.inspect(|executing| executing.set(before));
+            self.call_back(slot, callback, outcome, requester);
         }
         scratch.give_turns(&rare.turns);
+    }
+
+    /// Calls a callback of a task, or of an access that ends with it.
+    fn call_back(&self, slot: &Slot, callback: Callback, outcome: &Outcome, requester: Option<WorkerId>) {
+        // A long callback is no stall. Only the worker itself writes this counter.
+        let executing = requester.map(|worker| &self.counters[worker.index()].executing);
+        let before = executing.and_then(|executing| executing.get());
+        executing.inspect(|executing| executing.set(Some(slot.id())));
+        aside(&slot.head().sequence, "a callback", || callback(outcome));
+        executing.inspect(|executing| executing.set(before));
     }
 }

@@ -1,0 +1,102 @@
+//! `sched platform`: this machine as a platform for simulations.
+
+use crate::machine::WorkerOption;
+use crate::progress::Progress;
+use crate::values::positive;
+use clap::Subcommand;
+use miette::{IntoDiagnostic, WrapErr};
+use sched_machine::topology::{BindingPlan, Topology};
+use sched_memory::measure;
+use sched_sim::Platform;
+use sched_sim::platform::{Kernels, MachineFigures, Overheads, Sized};
+use sched_tree::plugin::Registry;
+use sched_workloads::bench::{Calibrated, Calibration, calibrate};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Describe machines for simulations
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    This(ThisArgs),
+}
+
+/// Measure this machine, and write the platform by which `simulate` and `compare` know it
+///
+/// Workers and memory nodes are those that `sched topology` shows. The costs of submission, of scheduling and of wakes
+/// are measured with empty tasks, the times of kernels by small factorisations with every worker at work, and, with
+/// several memory nodes, the transfers between them. It takes some seconds, on a machine without other load.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  sched platform this > here.kdl
+  sched simulate cholesky --tiles 16 --tile-size 256 --platform here.kdl
+  sched run qr --record g.json && sched compare g.json --platform here.kdl")]
+struct ThisArgs {
+    #[command(flatten)]
+    workers: WorkerOption,
+
+    /// Rows of the tiles that kernels are measured with, separated by commas
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "64,128,256,512", value_parser = positive)]
+    tile_sizes: Vec<usize>,
+}
+
+/// Writes the platform that `args` name to `out`.
+///
+/// # Errors
+/// If the machine cannot be measured, or `out` cannot be written.
+pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let What::This(args) = &args.what;
+    let topology = Topology::this_machine()?;
+    let plan = args.workers.plan(&topology)?;
+    let wanted = Calibration {
+        policy: "tree-eager".to_owned(),
+        workers: plan.workers().len(),
+        tile_sizes: args.tile_sizes.clone(),
+    };
+    let measured = Progress::new(false, false)
+        .share("measuring", |progress| calibrate(&wanted, &registry, &topology, progress))?;
+    let nodes = by_memory_node(&plan);
+    let bus = match nodes.len() {
+        0 | 1 => None,
+        _ => {
+            Some(measure(&nodes, Some(&plan)).into_diagnostic().wrap_err("no thread could be started to copy memory")?)
+        }
+    };
+    let figures = MachineFigures { bus, ..figures_of(measured) };
+    let text = Platform::describe("this-machine", &topology, &plan, &figures);
+    // What is written can be read.
+    Platform::parse("this-machine", &text)?;
+    write!(out, "// Measured on this machine by `sched platform this`: {}.\n{text}", topology.source())
+        .into_diagnostic()
+        .wrap_err("cannot write the platform")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn figures_of(measured: Calibrated) -> MachineFigures {
+    let Calibrated { submission, push, fetch, wake_up, kernels, gflops } = measured;
+    let sized = |(kind, times): (String, BTreeMap<u64, _>)| {
+        (kind, times.into_iter().map(|(bytes, time)| Sized { bytes, time }).collect())
+    };
+    MachineFigures {
+        overheads: Overheads { submission, push, fetch, wake_up, ..Overheads::default() },
+        bus: None,
+        measured: kernels.into_iter().map(sized).collect(),
+        gflops: [(Kernels::ANY.to_owned(), gflops)].into(),
+    }
+}
+
+/// The workers of each memory node that has any, in the order of the nodes.
+fn by_memory_node(plan: &BindingPlan) -> Vec<Vec<usize>> {
+    let mut nodes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (number, worker) in plan.workers().iter().enumerate() {
+        nodes.entry(worker.numa.unwrap_or(0)).or_default().push(number);
+    }
+    nodes.into_values().collect()
+}
