@@ -21,11 +21,11 @@ use super::{Runtime, core::Core};
 use crate::context::{ContextCore, SchedContext};
 use crate::worker::main_worker::{Looks, UntilDone};
 use crate::worker::{executed_here, this_worker};
-use parking_lot::Mutex;
 use sched_graph::{AccessMode, ContextId};
+use sched_sync::turn::Came;
 use sched_tree::SlotId;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::atomic::Ordering::*;
 use std::task::Waker;
 
 impl Core {
@@ -274,43 +274,26 @@ impl Runtime {
     }
 }
 
-/// State of a wait for a turn: one of these, or the slot of an abandoned access.
-const WAITS: u64 = u64::MAX;
-const READY: u64 = u64::MAX - 1;
-
 /// A turn that was asked for.
 struct Entered {
     key: TaskKey,
-    shared: Arc<Awaited>,
-}
-
-/// What a turn and those who wait for it share.
-struct Awaited {
-    state: AtomicU64,
-    /// Of a future that waits.
-    waker: Mutex<Option<Waker>>,
+    shared: Arc<sched_sync::turn::Turn<Waker>>,
 }
 
 impl Entered {
     fn is_ready(&self) -> bool {
-        self.shared.state.load(Acquire) == READY
+        self.shared.has_come()
     }
 
     /// Whether the turn has come; otherwise `waker` is woken when it does.
     fn is_ready_or_wakes(&self, waker: &Waker) -> bool {
-        if self.is_ready() {
-            return true;
-        }
-        *self.shared.waker.lock() = Some(waker.clone());
-        // It may have come before the waker was there.
-        self.is_ready()
+        self.shared.has_come_or_wakes(waker.clone())
     }
 
     /// Gives up a turn that has not come; `false` if it has. The turn cannot end yet, so the thread that would report it
     /// ends it then.
     fn give_up(&self) -> bool {
-        let slot = u64::from(self.key.slot.0);
-        self.shared.state.compare_exchange(WAITS, slot, AcqRel, Acquire).is_ok()
+        self.shared.give_up(self.key.slot.0)
     }
 
     /// The turn, which has come.
@@ -388,19 +371,15 @@ impl<'a> Turn<'a> {
             return Err(DataError::Foreign);
         }
         core.refuse_inside("data is waited for");
-        let shared = Arc::new(Awaited { state: AtomicU64::new(WAITS), waker: Mutex::default() });
+        let shared: Arc<sched_sync::turn::Turn<Waker>> = Arc::default();
         let (noted, of) = (Arc::clone(&shared), Arc::downgrade(core));
-        let ready = move |_: &_| {
-            let given_up = noted.state.swap(READY, AcqRel);
-            let waker = noted.waker.lock().take();
-            match of.upgrade() {
-                Some(core) if given_up == WAITS => {
-                    core.outcomes.tell();
-                    waker.into_iter().for_each(future::wake);
-                }
-                Some(core) => core.end_access(SlotId(given_up as u32)),
-                None => {}
+        let ready = move |_: &_| match (noted.come(), of.upgrade()) {
+            (Came::Awaited(waker), Some(core)) => {
+                core.outcomes.tell();
+                waker.into_iter().for_each(future::wake);
             }
+            (Came::GivenUp(slot), Some(core)) => core.end_access(SlotId(slot)),
+            (_, None) => {}
         };
         let asked = Some(Asked::here(header.id, mode));
         let rare = RareFields { callback: Some(Box::new(ready)), asked, ..RareFields::default() };

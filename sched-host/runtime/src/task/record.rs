@@ -257,10 +257,7 @@ impl Record {
 
     /// Announces a thread that waits for the task, unless it is finished.
     pub(crate) fn watch(&self, current: &AtomicU64, sequence: u64) {
-        let _body = self.body.lock();
-        if current.load(Acquire) == sequence {
-            self.watched.store(true, Relaxed);
-        }
+        link::link(current, sequence, || self.body.lock(), |_| self.watched.store(true, Relaxed));
     }
 
     /// Whether a thread waited for the task, which has ended. The caller holds the lock of the body.
