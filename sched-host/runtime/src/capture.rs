@@ -34,8 +34,8 @@ struct Submitted {
     tasks: Vec<Captured>,
     kinds: HashMap<String, KindId>,
     data: BTreeMap<u64, CapturedData>,
-    /// Data that was declared unused, with the sequence of the last task before.
-    unused: Vec<(u64, u64)>,
+    /// Data that was declared unused, or a part of it, with the sequence of the last task before.
+    unused: Vec<(u64, u64, Option<Region>)>,
 }
 
 /// A submitted task.
@@ -96,8 +96,10 @@ impl Capture {
     }
 
     /// Notes that data was declared unused after the task of this sequence.
-    pub(crate) fn note_unused(&self, data: u64, after: u64) {
-        self.submitted.lock().unused.push((after, data));
+    pub(crate) fn note_unused(&self, header: &DataHeader, after: u64) {
+        let submitted = &mut *self.submitted.lock();
+        let (data, region, _) = submitted.access(header, AccessMode::ReadWrite);
+        submitted.unused.push((after, data, region));
     }
 
     /// Notes how long the kernel of a task took on a worker.
@@ -139,11 +141,14 @@ impl Capture {
             }
             graph.add_task(task);
         }
-        for (after, id) in submitted.unused {
-            if let Some(GraphData::Plain(data)) = data.get(&id) {
-                let submitted = sequences.partition_point(|sequence| *sequence <= after) as u32;
-                graph.wont_use.push(sched_graph::WontUse { submitted, data: *data });
-            }
+        for (after, id, region) in submitted.unused {
+            let submitted = sequences.partition_point(|sequence| *sequence <= after) as u32;
+            let pieces: Vec<DataId> = match (&data[&id], region) {
+                (GraphData::Divided(divided), Some(region)) => divided.pieces(&region).collect(),
+                (GraphData::Plain(data), _) => vec![*data],
+                (GraphData::Divided(_), None) => Vec::new(),
+            };
+            graph.wont_use.extend(pieces.into_iter().map(|data| sched_graph::WontUse { submitted, data }));
         }
         graph
     }

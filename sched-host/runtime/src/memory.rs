@@ -2,9 +2,10 @@
 //!
 //! Absent from a runtime with one memory node.
 
+pub(crate) mod advice;
 pub(crate) mod hints;
 
-use self::hints::Hints;
+use self::hints::{Hint, Hints};
 use super::core::{Core, TaskPlace};
 use super::data::replicas::{Copies, Errand};
 use super::data::{DataHeader, Places};
@@ -149,22 +150,49 @@ impl Memories {
         let mut is_any_missing = false;
         self.visit_inputs(node, key.slot, key.sequence, |header| is_any_missing |= missing(header, node).is_some());
         if is_any_missing {
-            self.hints[node.index()].add(key);
+            self.hints[node.index()].add(Hint::Task(key));
         }
+    }
+
+    /// Adds a hint for `node`. Returns whether it was kept.
+    pub(crate) fn add_hint(&self, node: MemoryNode, hint: Hint) -> bool {
+        self.hints[node.index()].add(hint)
     }
 
     /// Follows the hints for `node` until the runtime stops.
     pub(crate) fn follow_hints(&self, node: MemoryNode) {
-        while let Some(task) = self.hints[node.index()].next() {
-            let mut wanted: SmallVec<[_; 4]> = SmallVec::new();
-            self.visit_inputs(node, task.slot, task.sequence, |header| wanted.extend(missing(header, node)));
-            for (copies, version) in wanted {
-                let bring = AssertUnwindSafe(move || copies.bring(node, Errand::Prefetch(version)));
-                if let Err(payload) = catch_unwind(bring) {
-                    // The drop of a payload may panic in turn. The task itself will copy again, and fail if that fails.
-                    std::mem::forget(payload);
-                    tracing::warn!(task = task.sequence, node = node.0, "the copying of its data ahead of it panicked");
+        while let Some(hint) = self.hints[node.index()].next() {
+            match hint {
+                Hint::Task(task) => self.fetch_inputs(node, task),
+                Hint::Data { header, turn } => {
+                    let fetch = || match &header.places {
+                        Places::Replicated(copies) => copies.bring(node, Errand::Ahead),
+                        Places::Part(part) => part.bring_ahead(node),
+                        Places::One(_) | Places::Lent(_) => {}
+                    };
+                    if let Err(payload) = catch_unwind(AssertUnwindSafe(fetch)) {
+                        // The drop of a payload may panic in turn.
+                        std::mem::forget(payload);
+                        tracing::warn!(data = header.id, node = node.0, "the copying of data ahead of tasks panicked");
+                    }
+                    if let Some(core) = self.core.get().and_then(Weak::upgrade) {
+                        core.end_access(turn);
+                    }
                 }
+            }
+        }
+    }
+
+    /// Fetches the inputs of a queued task, as far as they are there.
+    fn fetch_inputs(&self, node: MemoryNode, task: TaskKey) {
+        let mut wanted: SmallVec<[_; 4]> = SmallVec::new();
+        self.visit_inputs(node, task.slot, task.sequence, |header| wanted.extend(missing(header, node)));
+        for (copies, version) in wanted {
+            let bring = AssertUnwindSafe(move || copies.bring(node, Errand::Prefetch(version)));
+            if let Err(payload) = catch_unwind(bring) {
+                // The drop of a payload may panic in turn. The task itself will copy again, and fail if that fails.
+                std::mem::forget(payload);
+                tracing::warn!(task = task.sequence, node = node.0, "the copying of its data ahead of it panicked");
             }
         }
     }

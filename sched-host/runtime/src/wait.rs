@@ -21,11 +21,11 @@ use super::{Runtime, core::Core};
 use crate::context::{ContextCore, SchedContext};
 use crate::worker::main_worker::{Looks, UntilDone};
 use crate::worker::{executed_here, this_worker};
-use parking_lot::Mutex;
 use sched_graph::{AccessMode, ContextId};
+use sched_sync::turn::Came;
 use sched_tree::SlotId;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::atomic::Ordering::*;
 use std::task::Waker;
 
 impl Core {
@@ -57,7 +57,7 @@ impl Core {
     }
 
     /// Ends an access of the application itself.
-    fn end_access(&self, slot: SlotId) {
+    pub(crate) fn end_access(&self, slot: SlotId) {
         let mut scratch = WorkerScratch::default();
         self.own_accesses.ended.fetch_add(1, SeqCst);
         self.end(self.place(slot), &Outcome::Done, Taken::default(), None, &mut scratch);
@@ -133,6 +133,14 @@ pub enum DataError {
     /// The handle belongs to another runtime.
     #[error("the handle belongs to another runtime")]
     Foreign,
+    /// There is no such memory node.
+    #[error("there is no memory node {node}: the runtime has {nodes}, from 0")]
+    NoMemoryNode {
+        /// The number.
+        node: u32,
+        /// Number of memory nodes.
+        nodes: usize,
+    },
 }
 
 impl Runtime {
@@ -266,43 +274,26 @@ impl Runtime {
     }
 }
 
-/// State of a wait for a turn: one of these, or the slot of an abandoned access.
-const WAITS: u64 = u64::MAX;
-const READY: u64 = u64::MAX - 1;
-
 /// A turn that was asked for.
 struct Entered {
     key: TaskKey,
-    shared: Arc<Awaited>,
-}
-
-/// What a turn and those who wait for it share.
-struct Awaited {
-    state: AtomicU64,
-    /// Of a future that waits.
-    waker: Mutex<Option<Waker>>,
+    shared: Arc<sched_sync::turn::Turn<Waker>>,
 }
 
 impl Entered {
     fn is_ready(&self) -> bool {
-        self.shared.state.load(Acquire) == READY
+        self.shared.has_come()
     }
 
     /// Whether the turn has come; otherwise `waker` is woken when it does.
     fn is_ready_or_wakes(&self, waker: &Waker) -> bool {
-        if self.is_ready() {
-            return true;
-        }
-        *self.shared.waker.lock() = Some(waker.clone());
-        // It may have come before the waker was there.
-        self.is_ready()
+        self.shared.has_come_or_wakes(waker.clone())
     }
 
     /// Gives up a turn that has not come; `false` if it has. The turn cannot end yet, so the thread that would report it
     /// ends it then.
     fn give_up(&self) -> bool {
-        let slot = u64::from(self.key.slot.0);
-        self.shared.state.compare_exchange(WAITS, slot, AcqRel, Acquire).is_ok()
+        self.shared.give_up(self.key.slot.0)
     }
 
     /// The turn, which has come.
@@ -380,19 +371,15 @@ impl<'a> Turn<'a> {
             return Err(DataError::Foreign);
         }
         core.refuse_inside("data is waited for");
-        let shared = Arc::new(Awaited { state: AtomicU64::new(WAITS), waker: Mutex::default() });
+        let shared: Arc<sched_sync::turn::Turn<Waker>> = Arc::default();
         let (noted, of) = (Arc::clone(&shared), Arc::downgrade(core));
-        let ready = move |_: &_| {
-            let given_up = noted.state.swap(READY, AcqRel);
-            let waker = noted.waker.lock().take();
-            match of.upgrade() {
-                Some(core) if given_up == WAITS => {
-                    core.outcomes.tell();
-                    waker.into_iter().for_each(future::wake);
-                }
-                Some(core) => core.end_access(SlotId(given_up as u32)),
-                None => {}
+        let ready = move |_: &_| match (noted.come(), of.upgrade()) {
+            (Came::Awaited(waker), Some(core)) => {
+                core.outcomes.tell();
+                waker.into_iter().for_each(future::wake);
             }
+            (Came::GivenUp(slot), Some(core)) => core.end_access(SlotId(slot)),
+            (_, None) => {}
         };
         let asked = Some(Asked::here(header.id, mode));
         let rare = RareFields { callback: Some(Box::new(ready)), asked, ..RareFields::default() };

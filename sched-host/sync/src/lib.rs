@@ -7,6 +7,9 @@
 //! - [link]: a task waits for others that may be ending.
 //! - [follow]: a list is kept while it has followers.
 //! - [in_flight]: a context goes when the last of its tasks has ended.
+//! - [turn]: the program waits for its turn at data, or gives it up.
+//! - [settle]: what many leave behind is put together by the first who needs it.
+//! - [family]: a task ends with those that are nested in it.
 //! - [waiters]: threads of the program wait, and one of them is a worker meanwhile.
 //!
 //! Each module begins with its protocol. They know neither tasks nor trees and are a crate of their own, so that a
@@ -14,6 +17,7 @@
 //! `models` of each tries every order of its steps. (`SharedSet` of `sched-core` and the queue of `sched-components`
 //! have theirs beside them.)
 
+pub mod family;
 mod fence;
 pub mod follow;
 pub mod gate;
@@ -24,7 +28,9 @@ pub mod link;
 #[cfg(all(test, loom))]
 mod model;
 mod primitives;
+pub mod settle;
 pub mod sleep;
+pub mod turn;
 pub mod waiters;
 
 pub use fence::{heavy_fence, light_fence};

@@ -1,6 +1,7 @@
 //! Data on one and on several memory nodes, with replicas, in parts, and lent by the program: values are those of a run
 //! in order, and nothing is copied without need.
 
+mod advice;
 mod failures;
 mod locality;
 mod parts;

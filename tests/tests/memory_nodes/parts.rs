@@ -23,6 +23,8 @@ enum Step {
     Forget(Index),
     /// Reads a part.
     Look(Index),
+    /// Says where a part is wanted, or that it is not used for now.
+    Advise(Index, Option<u32>),
     Task(Vec<(Index, AccessMode)>),
 }
 
@@ -43,6 +45,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (any::<Index>(), plan()).prop_map(|(of, plan)| Step::Divide(of, plan)),
         1 => any::<Index>().prop_map(Step::Forget),
         1 => any::<Index>().prop_map(Step::Look),
+        2 => (any::<Index>(), prop::option::of(0..4_u32)).prop_map(|(part, node)| Step::Advise(part, node)),
         12 => prop::collection::vec((any::<Index>(), mode), 1..4).prop_map(Step::Task),
     ]
 }
@@ -161,6 +164,11 @@ fn run(runtime: &Runtime, whole: &MatrixHandle<u64>, steps: &[Step]) -> Values {
                     let here = (place / part.columns(), place % part.columns());
                     assert_eq!(read.view()[here], values[row][column], "step {number}");
                 }
+            }
+            Step::Advise(part, node) => {
+                let (part, nodes) = (part.get(&parts), runtime.memory_nodes().len().max(1) as u32);
+                let advised = node.map_or_else(|| runtime.wont_use(part), |node| runtime.prefetch(part, node % nodes));
+                advised.expect("it is the runtime's own");
             }
             Step::Task(data) => {
                 let data: Vec<(&MatrixHandle<u64>, AccessMode)> =

@@ -21,8 +21,8 @@ struct Value {
 #[derive(Clone, Debug)]
 struct Step {
     modes: [Option<AccessMode>; DATA],
-    /// Says afterwards that this data is not used for now.
-    unused: Option<usize>,
+    /// Says afterwards that this data is not used for now, or on which memory node it is wanted.
+    advice: Option<(usize, Option<u32>)>,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -33,8 +33,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Some(AccessMode::ReadWrite)),
         1 => Just(Some(AccessMode::Commute)),
     ];
-    let unused = prop_oneof![9 => Just(None), 1 => (0..DATA).prop_map(Some)];
-    (prop::array::uniform4(mode), unused).prop_map(|(modes, unused)| Step { modes, unused })
+    let advice = prop_oneof![4 => Just(None), 1 => (0..DATA, prop::option::of(0..4_u32)).prop_map(Some)];
+    (prop::array::uniform4(mode), advice).prop_map(|(modes, advice)| Step { modes, advice })
 }
 
 impl Step {
@@ -108,9 +108,12 @@ fn check(runtime: &Runtime, steps: &[Step], recorded: Range<usize>, times: usize
         let [read, write, update, commute] = data_of(step);
         let task = runtime.task_with(&codelet, index, (&read, &write, &update, &commute));
         task.sched_data(worker(index)).submit().expect("the task is sound");
-        if let Some(data) = step.unused {
-            runtime.wont_use(&handles[data]).expect("it is the runtime's own");
-        }
+        let nodes = runtime.memory_nodes().len().max(1) as u32;
+        let advised = step.advice.map_or(Ok(()), |(data, node)| match node {
+            Some(node) => runtime.prefetch(&handles[data], node % nodes),
+            None => runtime.wont_use(&handles[data]),
+        });
+        advised.expect("it is the runtime's own");
     }
     runtime.wait_all().expect("every task runs");
     let again = (0..times).flat_map(|_| recorded.clone());

@@ -17,10 +17,10 @@ use crossbeam::utils::CachePadded;
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sched_core::WorkerId;
 use sched_graph::AccessMode;
+use sched_sync::settle::Settling;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::{Arc, Weak};
 
 /// The kernel adds to a `T`, and such tasks run at once: it sees `&mut T`, an accumulator of its worker. The handle is
@@ -90,9 +90,7 @@ type Combine<T> = Box<dyn Fn(&mut T, T) + Send + Sync>;
 pub(crate) struct Reduced<T> {
     value: RwLock<T>,
     /// Whether there are accumulators to combine.
-    is_pending: AtomicBool,
-    /// Held while accumulators are combined; true once that has panicked.
-    combining: Mutex<bool>,
+    settling: Settling,
     accumulators: Accumulators<T>,
     init: Box<dyn Fn() -> T + Send + Sync>,
     combine: Combine<T>,
@@ -108,19 +106,11 @@ enum Accumulators<T> {
 impl<T> Reduced<T> {
     /// Combines what is pending.
     fn settle(&self) {
-        if self.is_pending.load(Acquire) {
-            self.combine();
-        }
+        self.settling.settle(|| self.combine());
     }
 
     #[cold]
     fn combine(&self) {
-        let mut has_failed = self.combining.lock();
-        assert!(!*has_failed, "accumulators of this reduction are lost, since combining them panicked");
-        if !self.is_pending.load(Acquire) {
-            return;
-        }
-        *has_failed = true;
         let mut value = self.value.try_write().expect("nobody uses it before it is combined");
         match &self.accumulators {
             Accumulators::OfWorkers(workers) => {
@@ -133,9 +123,6 @@ impl<T> Reduced<T> {
                 pending.into_iter().for_each(|(_, part)| (self.combine)(&mut value, part));
             }
         }
-        drop(value);
-        *has_failed = false;
-        self.is_pending.store(false, Release);
     }
 
     pub(crate) fn read(&self) -> Reading<'_, T> {
@@ -155,9 +142,7 @@ impl<T> Reduced<T> {
 
     /// An accumulator of a worker for the task that its leader runs: itself, unless it is in a team.
     fn accumulator(&self, worker: WorkerId, leader: WorkerId) -> ReduxGuard<'_, T> {
-        if !self.is_pending.load(Relaxed) {
-            self.is_pending.store(true, Release);
-        }
+        self.settling.leave();
         match &self.accumulators {
             Accumulators::OfWorkers(workers) => {
                 let own = workers[worker.index()].try_lock().expect("a worker runs one task at a time");
@@ -263,8 +248,8 @@ impl Submitter {
         init: Box<dyn Fn() -> T + Send + Sync>,
         combine: Combine<T>,
     ) -> Reduction<T> {
-        let (value, is_pending, combining) = (RwLock::new(value), AtomicBool::new(false), Mutex::new(false));
-        let reduced = Reduced { value, is_pending, combining, accumulators, init, combine };
+        let (value, settling) = (RwLock::new(value), Settling::default());
+        let reduced = Reduced { value, settling, accumulators, init, combine };
         Reduction(Handle::reduced(reduced, DataSize::of_bytes(size_of::<T>() as u64), self.core.id))
     }
 }

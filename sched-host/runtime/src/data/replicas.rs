@@ -49,6 +49,8 @@ pub(crate) trait Copies: Send + Sync {
 pub(crate) enum Errand {
     /// For a task whose turn it is, which this worker is about to run. The data is there afterwards.
     Demand(WorkerId),
+    /// For the program, in a reader's turn, by a thread of the node. The data is there afterwards.
+    Ahead,
     /// For a task that will run there, if the data still has this version. Gives up rather than wait.
     Prefetch(u32),
 }
@@ -156,6 +158,7 @@ impl<T: Clone> Replicas<T> {
         let place = &self.places[from.index()].value;
         let (source, why, by) = match errand {
             Errand::Demand(worker) => (place.read_recursive(), Reason::Demand, Some(worker)),
+            Errand::Ahead => (place.read_recursive(), Reason::Prefetch, None),
             Errand::Prefetch(_) => (place.try_read_recursive()?, Reason::Prefetch, None),
         };
         if self.state.lock().version() != state.version() {
@@ -192,7 +195,7 @@ impl<T: Clone + Send + Sync + 'static> Copies for Replicas<T> {
 
     fn bring(&self, node: MemoryNode, errand: Errand) {
         let is_done = |state: Coherence| match errand {
-            Errand::Demand(_) => state.is_valid(node),
+            Errand::Demand(_) | Errand::Ahead => state.is_valid(node),
             Errand::Prefetch(version) => state.is_valid(node) || state.version() != version,
         };
         if is_done(self.coherence()) {
@@ -200,7 +203,7 @@ impl<T: Clone + Send + Sync + 'static> Copies for Replicas<T> {
         }
         let place = &self.places[node.index()];
         let filling = match errand {
-            Errand::Demand(_) => Some(place.filling.lock()),
+            Errand::Demand(_) | Errand::Ahead => Some(place.filling.lock()),
             Errand::Prefetch(_) => place.filling.try_lock(),
         };
         // Another thread may have brought it meanwhile, and a kernel may be reading it.
@@ -208,7 +211,7 @@ impl<T: Clone + Send + Sync + 'static> Copies for Replicas<T> {
             return;
         }
         let target = match errand {
-            Errand::Demand(_) => Some(place.value.write()),
+            Errand::Demand(_) | Errand::Ahead => Some(place.value.write()),
             Errand::Prefetch(_) => place.value.try_write(),
         };
         let Some(mut target) = target else { return };

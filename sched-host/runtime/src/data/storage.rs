@@ -12,6 +12,8 @@
 //!   only where the node does not hold its value, so nobody uses it there; and since it is the turn of a task that uses
 //!   it, nobody writes it elsewhere.
 //! - A buffer is as large on each node, and not initialized: an element is used only after it has been filled.
+//! - A buffer is given back when its node holds no element and none is being copied there, under the lock of the tiles:
+//!   who uses an element on a node has seen it filled, and who copies it has noted that it arrives.
 
 use super::layout::MatrixLayout;
 use super::tiles::{Missing, Tiles};
@@ -23,7 +25,9 @@ use sched_memory::Reason;
 use sched_trace::Transfer;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 /// Memory for the elements on one node.
 #[derive(Clone, Copy)]
@@ -58,8 +62,8 @@ struct Spread {
     memories: Arc<Memories>,
     /// The node of the first buffer.
     home: MemoryNode,
-    /// The other buffers, allocated on first use.
-    others: Box<[OnceLock<Buffer>]>,
+    /// The other buffers, allocated on first use; null where there is none.
+    others: Box<[AtomicPtr<u8>]>,
     tiles: Mutex<Tiles>,
     /// Notified when a copy has arrived.
     arrived: Condvar,
@@ -102,7 +106,7 @@ impl Storage {
         self.spread = Some(Spread {
             memories: Arc::clone(memories),
             home,
-            others: (0..memories.nodes()).map(|_| OnceLock::new()).collect(),
+            others: (0..memories.nodes()).map(|_| AtomicPtr::default()).collect(),
             tiles: Mutex::new(Tiles::new(self.layout.region(), home)),
             arrived: Condvar::new(),
         });
@@ -142,14 +146,29 @@ impl Storage {
         if node == spread.home {
             return self.first;
         }
-        *spread.others[node.index()].get_or_init(|| match self.whole() {
-            Some(layout) => {
-                // SAFETY: the size is not 0.
-                let memory = unsafe { alloc(layout) };
-                Buffer(NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout)))
+        let other = &spread.others[node.index()];
+        if let Some(buffer) = NonNull::new(other.load(Acquire)) {
+            return Buffer(buffer);
+        }
+        let Some(layout) = self.whole() else { return self.first };
+        // SAFETY: the size is not 0.
+        let new = NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout));
+        match other.compare_exchange(std::ptr::null_mut(), new.as_ptr(), AcqRel, Acquire) {
+            Ok(_) => Buffer(new),
+            Err(there) => {
+                // SAFETY: it was allocated with this layout, and nobody else has seen it.
+                unsafe { dealloc(new.as_ptr(), layout) };
+                Buffer(NonNull::new(there).unwrap_or(self.first.0))
             }
-            None => self.first,
-        })
+        }
+    }
+
+    /// Gives back a buffer that nobody uses.
+    fn give_back(&self, buffer: *mut u8) {
+        if let (Some(buffer), Some(layout)) = (NonNull::new(buffer), self.whole()) {
+            // SAFETY: it was allocated with this layout, and the caller knows that nothing uses it any more.
+            unsafe { dealloc(buffer.as_ptr(), layout) };
+        }
     }
 
     /// Layout of a buffer, unless it is empty.
@@ -162,8 +181,37 @@ impl Storage {
     /// Brings the values of a region to the node of a worker, or of the application to where they began; without
     /// `value` any values will do. It is the turn of the caller, who writes the region or only reads it.
     pub(crate) fn bring(&self, data: u64, region: &Region, worker: Option<WorkerId>, value: bool) {
-        let Some(spread) = self.spread.as_ref().filter(|_| !region.is_empty()) else { return };
+        let Some(spread) = &self.spread else { return };
         let node = worker.map_or(spread.home, |worker| spread.memories.node_of(worker));
+        self.bring_to(data, region, (node, worker, Reason::Demand), value);
+    }
+
+    /// Brings the values of a region to a node ahead of tasks. It is the turn of the caller, a reader.
+    pub(crate) fn bring_ahead(&self, data: u64, region: &Region, node: MemoryNode) {
+        self.bring_to(data, region, (node, None, Reason::Prefetch), true);
+    }
+
+    /// Keeps one copy of a region. It is the turn of the caller, a writer.
+    pub(crate) fn let_go(&self, region: &Region) {
+        let Some(spread) = &self.spread else { return };
+        let mut tiles = spread.tiles.lock();
+        for (node, elements) in tiles.let_go(region, spread.home) {
+            spread.memories.note_freed(node, self.bytes(elements));
+            if !tiles.is_used(node) {
+                self.give_back(spread.others[node.index()].swap(std::ptr::null_mut(), AcqRel));
+            }
+        }
+    }
+
+    /// Brings a region to a node, for a worker or for nobody in particular, for this reason.
+    fn bring_to(
+        &self,
+        data: u64,
+        region: &Region,
+        (node, by, why): (MemoryNode, Option<WorkerId>, Reason),
+        value: bool,
+    ) {
+        let Some(spread) = self.spread.as_ref().filter(|_| !region.is_empty()) else { return };
         let mut tiles = spread.tiles.lock();
         tiles.split(region);
         loop {
@@ -179,8 +227,8 @@ impl Storage {
             for Missing { region, valid, is_new } in &missing {
                 let bytes = self.bytes(region.len());
                 let from = spread.memories.nearest(*valid, node, bytes).expect("some node holds the value");
-                let transfer = Transfer { data: DataId(data as u32), from, to: node, bytes, why: Reason::Demand };
-                let underway = spread.memories.note_transfer(transfer, worker);
+                let transfer = Transfer { data: DataId(data as u32), from, to: node, bytes, why };
+                let underway = spread.memories.note_transfer(transfer, by);
                 // SAFETY: this thread copies the elements, which are valid at `from` and used by nobody on `node`.
                 unsafe { self.copy(self.buffer(spread, from), self.buffer(spread, node), region) };
                 underway.arrived();
@@ -256,13 +304,8 @@ impl Drop for Storage {
                 spread.memories.note_freed(node, filled);
             }
         }
-        let layout = self.whole();
-        let others = self.spread.iter_mut().flat_map(|spread| &mut spread.others);
-        for buffer in others.filter_map(OnceLock::take) {
-            if let Some(layout) = layout {
-                // SAFETY: it was allocated with this layout, and nothing uses it any more.
-                unsafe { dealloc(buffer.0.as_ptr(), layout) };
-            }
+        for other in self.spread.iter().flat_map(|spread| &spread.others) {
+            self.give_back(other.swap(std::ptr::null_mut(), AcqRel));
         }
         if let Some(Owned { length, capacity, drop }) = self.owned.take() {
             // SAFETY: they are those of the vector that was taken apart.

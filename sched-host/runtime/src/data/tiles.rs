@@ -95,6 +95,27 @@ impl Tiles {
         }
     }
 
+    /// Keeps one copy of each element of a region, at `home` if that holds the value. Returns the nodes that hold
+    /// nothing of some elements any more, with the number of these. Nobody copies or uses the region.
+    pub(crate) fn let_go(&mut self, region: &Region, home: MemoryNode) -> Vec<(MemoryNode, usize)> {
+        self.split(region);
+        let mut gone = Vec::new();
+        for tile in self.inside(region) {
+            let kept = if tile.valid & bit(home) != 0 { bit(home) } else { tile.valid & tile.valid.wrapping_neg() };
+            // What was registered stays where it is.
+            let stays = kept | bit(home);
+            let nodes = (0..u64::BITS).map(MemoryNode).filter(|node| tile.filled & !stays & bit(*node) != 0);
+            gone.extend(nodes.map(|node| (node, tile.region.len())));
+            (tile.valid, tile.filled) = (kept, tile.filled & stays);
+        }
+        gone
+    }
+
+    /// Whether a node holds any value, or is about to.
+    pub(crate) fn is_used(&self, node: MemoryNode) -> bool {
+        self.0.iter().any(|tile| (tile.filled | tile.arriving) & bit(node) != 0)
+    }
+
     /// Nodes that hold the values of all elements of a region.
     pub(crate) fn valid(&self, region: &Region) -> u64 {
         let overlapping = self.0.iter().filter(|tile| tile.region.overlaps(region));

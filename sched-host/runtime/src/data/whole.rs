@@ -146,6 +146,16 @@ impl Part {
         self.whole.storage.bring(self.whole.id, &self.region, worker, value);
     }
 
+    /// Brings the values to a node ahead of tasks. It is a reader's turn.
+    pub(crate) fn bring_ahead(&self, node: MemoryNode) {
+        self.whole.storage.bring_ahead(self.whole.id, &self.region, node);
+    }
+
+    /// Drops all copies of the values but one. It is a writer's turn.
+    pub(crate) fn let_go(&self) {
+        self.whole.storage.let_go(&self.region);
+    }
+
     /// Layout of the part.
     pub(crate) fn layout(&self) -> MatrixLayout {
         self.whole.storage.layout().of_part(&self.region)

@@ -378,7 +378,7 @@ pub(crate) fn clear(job: &mut dyn Job, task: &AtomicU64) {
 }
 
 /// Runs the application's code outside a kernel. A panic is logged.
-fn aside(task: &AtomicU64, what: &str, body: impl FnOnce()) {
+pub(crate) fn aside(task: &AtomicU64, what: &str, body: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
         // The drop of a payload may panic in turn.
         std::mem::forget(payload);

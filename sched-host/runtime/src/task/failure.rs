@@ -51,6 +51,9 @@ pub struct TaskFailure {
 impl fmt::Display for TaskFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TaskFailure { task, codelet, implementation, name, worker, panicked, cancelled, message } = self;
+        if *cancelled && codelet.is_empty() {
+            return f.write_str(message);
+        }
         write!(f, "task {task}")?;
         if let Some(name) = name {
             write!(f, " `{name}`")?;

@@ -2,10 +2,9 @@
 //!
 //! # Protocol
 //!
-//! A task of a codelet that [nests](crate::CodeletBuilder::nests) has a [`NestState`]. It counts the nested tasks that
-//! have not ended, and one for the kernel; what brings the count to 0 ends the task: its data is free for later tasks
-//! only then. Until the kernel has returned, it holds its data itself. So a nested task that names some of it waits for
-//! the return too.
+//! A task of a codelet that [nests](crate::CodeletBuilder::nests) has a [`NestState`]. When it ends, and which nested
+//! tasks wait for the return of its kernel, is the protocol of [`family`](sched_sync::family): its data is free for later
+//! tasks only at its end, and until the kernel has returned, it holds its data itself.
 //!
 //! Data of the task is ordered among its nested tasks alone: to all others it is the task that uses the data, and they
 //! are behind it. In the order of all tasks, a nested one would wait for the task that it is part of, or for what waits
@@ -25,11 +24,12 @@ use crate::worker::this_worker;
 use parking_lot::Mutex;
 use sched_core::WorkerId;
 use sched_graph::AccessMode;
+use sched_sync::family::Family;
 use sched_tree::{Phase, SlotId};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicU32, Ordering::*};
 
 /// Submits tasks that are part of the running one; see [`Context::nest`].
 pub struct Nest<'a> {
@@ -49,8 +49,8 @@ pub(crate) struct NestState {
     slot: AtomicU32,
     /// Data of the task.
     named: Vec<(Arc<DataHeader>, AccessMode)>,
-    /// Number of nested tasks that have not ended, and 1 until the kernel has returned.
-    left: AtomicU64,
+    /// The nested tasks that have not ended, and those that wait for the return of the kernel.
+    family: Family<SlotId>,
     inner: Mutex<NestInner>,
 }
 
@@ -59,8 +59,6 @@ struct NestInner {
     order: PrivateOrder<TaskKey>,
     /// Sequences of the nested tasks.
     tasks: HashSet<u64>,
-    /// Nested tasks that wait for the return of the kernel.
-    waiting: Vec<SlotId>,
     /// Outcome of the kernel, once it has returned.
     returned: Option<Outcome>,
     /// The first failure of a nested task.
@@ -69,7 +67,7 @@ struct NestInner {
 
 impl NestState {
     pub(crate) fn new(named: Vec<(Arc<DataHeader>, AccessMode)>) -> Arc<NestState> {
-        Arc::new(NestState { slot: AtomicU32::new(0), named, left: AtomicU64::new(1), inner: Mutex::default() })
+        Arc::new(NestState { slot: AtomicU32::new(0), named, family: Family::default(), inner: Mutex::default() })
     }
 
     /// Whether the kernel has returned.
@@ -209,7 +207,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         if !others.iter().all(is_free) {
             return Err(refused("tasks outside use data that the task which it is nested in does not name"));
         }
-        if nest.left.load(Acquire) == 0 {
+        if nest.family.has_ended() {
             return Err(refused("the task that it is nested in has ended"));
         }
         Ok((own, others))
@@ -250,12 +248,8 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
                 links += u32::from(before != key && core.link(before, Dependent::new(key.slot, false)));
             });
         }
-        nest.left.fetch_add(1, AcqRel);
         inner.tasks.insert(key.sequence);
-        if !own.is_empty() && inner.returned.is_none() {
-            inner.waiting.push(key.slot);
-            links += 1;
-        }
+        links += u32::from(nest.family.enter((!own.is_empty()).then_some(key.slot)));
         drop(inner);
         if let Some(restriction) = restriction {
             core.restrict(place, &restriction);
@@ -304,7 +298,7 @@ impl Core {
         let waiting = {
             let mut inner = nest.inner.lock();
             inner.returned = Some(outcome.clone());
-            std::mem::take(&mut inner.waiting)
+            nest.family.returned()
         };
         // Whoever brings the count to 0 finds it there.
         let mut body = task.record.body.lock();
@@ -329,7 +323,7 @@ impl Core {
         if let Some(cause) = failed {
             nest.inner.lock().failed.get_or_insert_with(|| Arc::clone(cause));
         }
-        if nest.left.fetch_sub(1, AcqRel) == 1 {
+        if nest.family.leave() {
             scratch.end_later(SlotId(nest.slot.load(Relaxed)), nest.outcome());
         }
     }

@@ -11,9 +11,8 @@ use crate::context::{ContextCore, SchedContext, current};
 use crate::core::{Core, Entry, NO_CODELET, TaskPlace};
 use crate::data::access::AccessList;
 use crate::data::replicated::ReplicatedData;
-use crate::data::{DataHeader, DataSize, Handle, Places, Scratchpad};
+use crate::data::{DataHeader, DataSize, Handle, Scratchpad};
 use crate::recording::Draft;
-use crate::wait::DataError;
 use crate::worker::{executed_here, this_worker};
 use sched_core::{ArchSet, TaskId, WorkerSet};
 use sched_graph::{AccessMode, ContextId, Where};
@@ -135,27 +134,6 @@ impl Submitter {
             after: SmallVec::new(),
             rare: None,
         }
-    }
-
-    /// Declares data unused for now: after all tasks submitted so far that use it, its [replicas](Self::replicated) are
-    /// dropped, except a valid one. Later tasks that use it wait for that, and create new replicas. No effect with one
-    /// memory node, or for data without replicas.
-    ///
-    /// # Errors
-    /// [`DataError::Foreign`] if the handle belongs to another runtime.
-    pub fn wont_use<T: Send + Sync + 'static>(&self, handle: &Handle<T>) -> Result<(), DataError> {
-        let header = &handle.cell.header;
-        if header.runtime() != self.core.id {
-            return Err(DataError::Foreign);
-        }
-        if matches!(header.places, Places::Replicated(_)) {
-            if let Some(capture) = self.core.capture() {
-                capture.note_unused(header.id, self.core.submitted());
-            }
-            let unused = RareFields { unused: Some(Arc::clone(header)), ..RareFields::default() };
-            self.enter_turn(header, AccessMode::ReadWrite, unused);
-        }
-        Ok(())
     }
 
     /// Enters an access to data that is no task. Its callback is called when its turn comes.

@@ -6,7 +6,7 @@
 //! good.)
 
 use super::Pending;
-use crate::model::model;
+use crate::model::{Parker, model};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 use loom::sync::{Arc, Mutex};
@@ -141,5 +141,39 @@ fn a_recorded_task_waits_in_each_replay() {
         Replay::end(&replay, 1);
         other.join().expect("it ends");
         assert_eq!(replay.rounds.load(Relaxed), 2, "it runs once in each replay");
+    });
+}
+
+/// As futures of the runtime do: the waker is noted first, then the task is marked as one that is awaited.
+#[test]
+fn a_future_that_waits_for_a_task_is_woken_by_its_end() {
+    model(4, || {
+        let task = Arc::new((Before::new(), Mutex::new(None::<Parker>)));
+        let other = Arc::clone(&task);
+        let ends = thread::spawn(move || {
+            let (before, waker) = &*other;
+            before.value.with_mut(|_| ());
+            let awaited = {
+                let list = before.list.lock().expect("nobody panics");
+                super::end(&before.current);
+                *list > 0
+            };
+            if awaited {
+                let waker = waker.lock().expect("nobody panics").take();
+                waker.into_iter().for_each(|waker| waker.wake());
+            }
+        });
+        let (before, waker) = &*task;
+        let parker = Parker::new();
+        let is_ended = || before.current.load(Acquire) != 1;
+        while !is_ended() {
+            *waker.lock().expect("nobody panics") = Some(parker.clone());
+            let lock = || before.list.lock().expect("nobody panics");
+            if super::link(&before.current, 1, lock, |list| **list = 1) && !is_ended() {
+                parker.park();
+            }
+        }
+        before.value.with(|_| ());
+        ends.join().expect("it ends");
     });
 }

@@ -7,7 +7,7 @@ use super::super::failure::Outcome;
 use super::super::record::{Callback, RareFields, Taken};
 use super::{LATE, WorkerScratch, aside, clear, note_bad_data};
 use crate::core::{Core, TaskPlace};
-use crate::data::{DataHeader, Places};
+use crate::data::DataHeader;
 use sched_core::WorkerId;
 use sched_tree::Slot;
 use smallvec::SmallVec;
@@ -84,10 +84,9 @@ impl Core {
             scratch.ending.push((slot, Outcome::Cancelled(cause)));
             return false;
         }
-        if let Some(header) = rare.unused.take() {
+        if let Some((header, advice)) = rare.advice.take() {
             drop(body);
-            self.let_go(task, &header);
-            scratch.ending.push((slot, Outcome::Done));
+            self.follow_advice(task, &header, advice, scratch);
             return false;
         }
         if let Some(recorded) = rare.launches.take() {
@@ -112,15 +111,6 @@ impl Core {
             return false;
         }
         true
-    }
-
-    /// Ends the stand-in `task` of data that is unused for now, and frees its replicas.
-    #[cold]
-    pub(super) fn let_go(&self, task: TaskPlace, header: &DataHeader) {
-        if let Places::Replicated(copies) = &header.places {
-            aside(&task.slot.head().sequence, "the drop of a replica", || copies.let_go());
-        }
-        self.own_accesses.ended.fetch_add(1, SeqCst);
     }
 
     /// The part of [`end_one`](Self::end_one) for tasks that failed, and for those with rare fields. `None` if the task
