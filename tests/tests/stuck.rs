@@ -33,8 +33,10 @@ impl Build for Hooked {
 
 impl Hooked {
     fn enter(&self, method: &str) {
-        while self.what == method {
-            std::thread::park();
+        if self.what == method {
+            loop {
+                std::thread::park();
+            }
         }
     }
 }
