@@ -211,18 +211,8 @@ fn write_moments(trace: &Trace, lines: &mut Lines<'_>) -> io::Result<()> {
                     lines.track(SCHEDULER, tid(node.0), path)?;
                 }
                 let args = Args::Refusal { task: task.sequence(), why: why.to_string() };
-                let (pid, tid) = (SCHEDULER, tid(node.0));
-                let mark = Line {
-                    name: "refusal",
-                    cat: "refusal",
-                    ph: "i",
-                    s: Some("t"),
-                    ts,
-                    pid,
-                    tid,
-                    args,
-                    ..Line::default()
-                };
+                let (name, ph, s, pid, tid) = ("refusal", "i", Some("t"), SCHEDULER, tid(node.0));
+                let mark = Line { name, cat: name, ph, s, ts, pid, tid, args, ..Line::default() };
                 lines.add(&mark)?;
             }
             Event::Noted { note } => {

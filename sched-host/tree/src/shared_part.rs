@@ -33,23 +33,24 @@
 //! each is noted at a view below which a worker can execute it, that of the next tree if possible. If there is none, the
 //! exchange is refused, since a component that others use cannot be drained. The last tree that has a part drains it.
 
+mod moves;
+mod viewed;
+
+pub(crate) use moves::Staying;
+
+use super::Part;
 use super::attendance::PostNumber;
 use super::backlog::Queued;
 use super::fallback::Fallback;
-use super::ledger::{NodeId, NodeNumber, Phase, Slot};
-use super::node::{TreeNode, record};
+use super::ledger::{NodeId, NodeNumber};
 use super::swap::SwapError;
-use super::{LiveTree, Part};
 use parking_lot::{Mutex, MutexGuard};
-use sched_core::abi::component::WireComponent;
-use sched_core::abi::extension::RawExtension;
-use sched_core::abi::std_types::{ROption, RStr, RString, RVec, Tuple2};
-use sched_core::abi::wire::{RawNode, RawPush};
-use sched_core::abi::{ComponentObject, RawTask, object_of};
+use sched_core::abi::{ComponentObject, object_of};
 use sched_core::{WorkerId, WorkerSet};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::*, fence};
 use std::sync::{Arc, Weak};
+use viewed::{Nothing, Viewed};
 
 /// Code of [`Refusal::Full`](sched_core::Refusal).
 const FULL: u32 = 1;
@@ -292,265 +293,5 @@ impl Joining<'_> {
             joined.push(Some(shared));
         }
         Ok(joined)
-    }
-}
-
-/// The component of a shared part, as one tree has it.
-struct Viewed {
-    part: Arc<SharedPart>,
-    view: Arc<View>,
-}
-
-impl Viewed {
-    /// The component, unless it failed: the node is quarantined then.
-    #[inline]
-    fn component(&self, node: &RawNode) -> Option<&ComponentObject> {
-        if self.part.has_failed() {
-            self.quarantine(node);
-            return None;
-        }
-        Some(&self.part.component)
-    }
-
-    #[cold]
-    fn quarantine(&self, node: &RawNode) {
-        let tree = record(node.call()).tree;
-        if let Some(node) = tree.nodes.get(node.host().place().id as usize) {
-            tree.quarantine(node);
-        }
-    }
-}
-
-impl WireComponent for Viewed {
-    fn push_task(&self, node: &RawNode, task: RawTask) -> RawPush {
-        // The host takes back what a quarantined node holds.
-        let Some(component) = self.component(node) else { return RawPush::TAKEN };
-        let answer = component.push_task(node, task);
-        if answer.why != FULL || answer.refused.head != task.head || !self.part.stores {
-            return answer;
-        }
-        self.view.waits.store(true, SeqCst);
-        self.part.waits.store(true, SeqCst);
-        fence(SeqCst);
-        component.push_task(node, answer.refused)
-    }
-
-    fn pull_task(&self, node: &RawNode, to: u32) -> RawTask {
-        let Some(component) = self.component(node) else { return RawTask::NONE };
-        let task = component.pull_task(node, to);
-        if !task.is_none() {
-            self.part.announce_room(&self.view);
-        }
-        task
-    }
-
-    fn can_push(&self, node: &RawNode, to: u32) -> bool {
-        let sent = self.component(node).is_some_and(|component| component.can_push(node, to));
-        if sent {
-            self.part.announce_room(&self.view);
-        }
-        sent
-    }
-
-    fn can_pull(&self, node: &RawNode) -> bool {
-        self.component(node).is_some_and(|component| component.can_pull(node))
-    }
-
-    fn estimated_end(&self, node: &RawNode) -> u64 {
-        self.component(node).map_or(0, |component| component.estimated_end(node))
-    }
-
-    fn estimated_load(&self, node: &RawNode) -> f64 {
-        self.component(node).map_or(0.0, |component| component.estimated_load(node))
-    }
-
-    fn notify_change_workers(&self, node: &RawNode) {
-        if let Some(component) = self.component(node) {
-            component.notify_change_workers(node);
-        }
-    }
-
-    fn drain(&self, node: &RawNode) -> RVec<RawTask> {
-        self.component(node).map_or_else(RVec::new, |component| component.drain(node))
-    }
-
-    fn describe(&self, node: &RawNode) -> RVec<Tuple2<RString, RString>> {
-        self.component(node).map_or_else(RVec::new, |component| component.describe(node))
-    }
-
-    fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
-        self.part.component.extension(name)
-    }
-}
-
-/// Stands for a component while it is moved.
-struct Nothing;
-
-impl WireComponent for Nothing {
-    fn push_task(&self, _: &RawNode, task: RawTask) -> RawPush {
-        RawPush { refused: task, why: 2 }
-    }
-
-    fn pull_task(&self, _: &RawNode, _: u32) -> RawTask {
-        RawTask::NONE
-    }
-
-    fn can_push(&self, _: &RawNode, _: u32) -> bool {
-        false
-    }
-
-    fn can_pull(&self, _: &RawNode) -> bool {
-        false
-    }
-
-    fn estimated_end(&self, _: &RawNode) -> u64 {
-        0
-    }
-
-    fn estimated_load(&self, _: &RawNode) -> f64 {
-        0.0
-    }
-
-    fn notify_change_workers(&self, _: &RawNode) {}
-
-    fn drain(&self, _: &RawNode) -> RVec<RawTask> {
-        RVec::new()
-    }
-
-    fn describe(&self, _: &RawNode) -> RVec<Tuple2<RString, RString>> {
-        RVec::new()
-    }
-
-    fn extension(&self, _: RStr<'_>) -> ROption<RawExtension> {
-        ROption::RNone
-    }
-}
-
-/// A node of a tree that is taken down, whose component stays for others.
-#[derive(Clone, Copy)]
-pub(super) struct Staying {
-    pub(super) old: NodeId,
-    /// Its node in the next tree, if that has it.
-    pub(super) new: Option<NodeId>,
-}
-
-/// What becomes of the tasks of components that stay.
-pub(super) struct Moves {
-    pub(super) staying: Vec<Staying>,
-    /// Each task with the number of its node, and of its next one.
-    tasks: Vec<(&'static Slot, NodeNumber, NodeNumber)>,
-    /// Workers of other contexts that have more tasks in reach, with the store of their context.
-    woken: Vec<(Arc<Fallback>, WorkerSet)>,
-}
-
-impl LiveTree {
-    /// Plans what becomes of shared parts when `next` takes the place of this tree. The caller is alone here, and no
-    /// other tree is exchanged; calls of other trees go on.
-    ///
-    /// # Errors
-    /// Some task would be in reach of no worker.
-    pub(super) fn plan_shared(&self, next: &LiveTree) -> Result<Moves, SwapError> {
-        let mut moves = Moves { staying: Vec::new(), tasks: Vec::new(), woken: Vec::new() };
-        for node in &self.nodes {
-            let Some(part) = &node.shared else { continue };
-            if part.is_left(self.first) {
-                return Err(SwapError::Busy);
-            }
-            if node.is_quarantined() || part.has_failed() {
-                continue;
-            }
-            let is_it = |other: &&TreeNode| other.shared.as_ref().is_some_and(|shared| Arc::ptr_eq(shared, part));
-            let heir = next.nodes.iter().find(is_it);
-            let others: Vec<_> =
-                part.views_but(self.first).into_iter().filter(|view| view.tree != next.first).collect();
-            if heir.is_none() && others.is_empty() {
-                continue;
-            }
-            moves.staying.push(Staying { old: node.id, new: heir.map(|heir| heir.id) });
-            let mut stranded = 0;
-            for slot in self.ledger.held_by(&node.number.alone()) {
-                let head = slot.head();
-                let reaches = |view: &&Arc<View>| view.workers.iter().any(|worker| self.fits(worker.0, head));
-                let heir = heir.filter(|heir| next.some_fits(heir, head));
-                match (heir, others.iter().find(reaches)) {
-                    (Some(heir), _) => moves.tasks.push((slot, node.number, heir.number)),
-                    (None, Some(view)) => {
-                        moves.tasks.push((slot, node.number, view.number));
-                        moves.woken.push((Arc::clone(&view.fallback), view.workers.clone()));
-                    }
-                    (None, None) => stranded += 1,
-                }
-            }
-            if stranded > 0 {
-                let part = part.sharing.name.clone();
-                return Err(SwapError::Stranded { part, tasks: stranded });
-            }
-        }
-        Ok(moves)
-    }
-
-    /// Takes the views of this tree away from shared parts.
-    pub(super) fn leave_shared(&self) {
-        for part in self.nodes.iter().filter_map(|node| node.shared.as_ref()) {
-            part.leave(self.first);
-        }
-    }
-
-    /// Quarantines the views of shared components that failed in whichever tree, and takes back their tasks if this is
-    /// the last tree to do so. The caller is alone.
-    pub(super) fn see_failures(&self) {
-        for node in &self.nodes {
-            let Some(part) = node.shared.as_ref().filter(|part| part.has_failed()) else { continue };
-            node.set_quarantined();
-            node.queued.set(0);
-            for view in part.seal(self.first) {
-                let number = view.number.alone();
-                for slot in self.ledger.held_by(&number) {
-                    if slot.take_from(&number, Phase::Fallback) {
-                        node.health.rehomed.fetch_add(1, Relaxed);
-                        let fits = |worker| self.fits(worker, slot.head());
-                        let here = view.workers.iter().any(|worker| fits(worker.0));
-                        let elsewhere = || part.store_elsewhere(view.tree, |worker| fits(worker.0));
-                        let store = if here { None } else { elsewhere() };
-                        store.unwrap_or_else(|| Arc::clone(&view.fallback)).put(slot);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The store for a task that `node`, or the worker that got it, cannot execute: that of another context which has a
-    /// part in common with this one, if no worker of this one can execute the task.
-    pub(super) fn store_for(&self, node: &TreeNode, slot: &Slot) -> Arc<Fallback> {
-        let fits = |worker: WorkerId| self.fits(worker.0, slot.head());
-        let elsewhere = || {
-            let parts = std::iter::once(node).chain(&self.nodes).filter_map(|node| node.shared.as_ref());
-            parts.into_iter().find_map(|part| part.store_elsewhere(self.first, fits))
-        };
-        let here = self.nodes.first().is_some_and(|root| root.workers_in_context().any(fits));
-        let store = if here { None } else { elsewhere() };
-        store.unwrap_or_else(|| Arc::clone(&self.fallback))
-    }
-}
-
-impl Moves {
-    /// Notes the tasks at their next nodes. A task that another tree takes meanwhile stays where that tree has it.
-    pub(super) fn make(&self) {
-        self.tasks.iter().for_each(|(slot, from, to)| slot.move_with(*from, *to));
-    }
-
-    /// Notes the tasks that the failed tree `next` got at their nodes in `old` again, with those that it pushed.
-    pub(super) fn undo(&self, next: &LiveTree, old: &LiveTree) {
-        for Staying { old: id, new } in &self.staying {
-            let Some(new) = new.map(|new| next.first.of(new)) else { continue };
-            for slot in next.ledger.held_by(&new.alone()) {
-                slot.move_with(new, old.first.of(*id));
-            }
-        }
-    }
-
-    /// Wakes the workers of other contexts that have more tasks in reach.
-    pub(super) fn wake_others(&self) {
-        self.woken.iter().for_each(|(fallback, workers)| fallback.wake(workers));
     }
 }

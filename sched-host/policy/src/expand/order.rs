@@ -60,15 +60,7 @@ impl Expansion<'_> {
             nodes[parent].workers_in_context = nodes[parent].workers.iter().filter(here).collect();
             nodes[parent].archs = nodes[parent].workers.iter().filter_map(|worker| self.arch(worker)).collect();
         }
-        for parent in 0..nodes.len() {
-            for child in nodes[parent].children.clone() {
-                let parents = &mut nodes[child.node.0].parents;
-                // The same child may fill two slots.
-                if parents.last() != Some(&NodeIndex(parent)) {
-                    parents.push(NodeIndex(parent));
-                }
-            }
-        }
+        link_parents(&mut nodes);
         TreePlan { policy: self.policy.name.clone(), nodes, source: self.policy.source.clone() }
     }
 }
@@ -92,6 +84,19 @@ impl Definitions<'_> {
 
 fn numbered(path: &str, number: usize) -> String {
     if number == 1 { path.to_owned() } else { format!("{path}#{number}") }
+}
+
+/// Fills in the parents of each node.
+fn link_parents(nodes: &mut [PlanNode]) {
+    for parent in 0..nodes.len() {
+        for child in nodes[parent].children.clone() {
+            let parents = &mut nodes[child.node.0].parents;
+            // The same child may fill two slots.
+            if parents.last() != Some(&NodeIndex(parent)) {
+                parents.push(NodeIndex(parent));
+            }
+        }
+    }
 }
 
 /// Children before parents, later children first: the reverse is the order of the policy.
