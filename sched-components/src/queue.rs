@@ -26,6 +26,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    #[inline]
     pub(crate) fn new(task: Task) -> Held {
         Held { archs: task.open_archs(), task }
     }
@@ -53,6 +54,7 @@ pub(crate) struct Padded<T>(pub(crate) T);
 
 /// The architecture to look for in a queue on behalf of the requesting worker; none where all workers below have the
 /// same one, because then nearly all tasks do too.
+#[inline]
 pub(crate) fn arch_to_find(node: Node<'_>) -> Option<Arch> {
     if node.is_homogeneous() { None } else { node.requester().and_then(|worker| node.arch(worker)) }
 }
@@ -104,6 +106,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// The task's contribution to the expected length.
+    #[inline]
     pub(crate) fn expected(self) -> u64 {
         self.expected
     }
@@ -122,11 +125,13 @@ impl<T> TaskQueue<T> {
     }
 
     /// Number of tasks.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Sum of the tasks' expected lengths in nanoseconds.
+    #[inline]
     pub(crate) fn expected(&self) -> u64 {
         self.expected
     }
@@ -165,6 +170,13 @@ impl<T> TaskQueue<T> {
             return Some(self.take_main(0));
         }
         self.find_and_pop(eligible)
+    }
+
+    /// The first task of all, if it is `eligible`.
+    #[inline(always)]
+    fn pop_first(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<T> {
+        let is_eligible = self.main.get(0).is_some_and(|first| eligible(&first.task));
+        is_eligible.then(|| self.take_main(0).0)
     }
 
     #[inline(never)]
@@ -210,6 +222,7 @@ impl<T> TaskQueue<T> {
     }
 
     /// Puts a popped task back at its position, whatever was pushed, popped or put back meanwhile.
+    #[inline]
     pub(crate) fn unpop(&mut self, task: T, place: Place) {
         let Place { priority, arrival, expected } = place;
         self.level(priority).unpop(arrival, expected, task);
@@ -217,6 +230,7 @@ impl<T> TaskQueue<T> {
     }
 
     /// Removes all tasks, in order.
+    #[inline]
     pub(crate) fn drain(&mut self) -> Vec<T> {
         std::iter::from_fn(|| self.pop(|_| true)).map(|(task, _)| task).collect()
     }
@@ -296,6 +310,7 @@ impl<T> TaskQueue<T> {
 
 /// Nanoseconds that `task` adds to a queue whose tasks take `ahead`: its expected length and the part of its transfers
 /// that is not hidden behind the tasks ahead. Zero if no model knew.
+#[inline]
 pub(crate) fn expected_addition(task: &Task, ahead: impl FnOnce() -> u64) -> u64 {
     let Some(length) = task.predicted() else { return 0 };
     let transfer = task.predicted_transfer().map_or(0, nanos);
@@ -303,12 +318,14 @@ pub(crate) fn expected_addition(task: &Task, ahead: impl FnOnce() -> u64) -> u64
 }
 
 /// The load that `tasks` tasks add to a node.
+#[inline]
 pub(crate) fn load_here(node: Node<'_>, tasks: usize) -> f64 {
     let speed = node.relative_speedup();
     if speed > 0.0 { tasks as f64 / speed } else { tasks as f64 }
 }
 
 /// Nanoseconds; 64 bits suffice for 584 years.
+#[inline]
 pub(crate) fn nanos(length: Duration) -> u64 {
     // 64-bit arithmetic, because every decision calls this for every child.
     length.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(length.subsec_nanos()))

@@ -69,7 +69,14 @@ enum {
 };
 
 /* Number of children: many for resource mapping, none for a worker and one for others by default. */
-enum { MSCHED_BY_FAMILY = 0, MSCHED_LEAF = 1, MSCHED_ONE = 2, MSCHED_MANY = 3, MSCHED_SLOTS = 4 };
+enum {
+    MSCHED_BY_FAMILY = 0,
+    MSCHED_LEAF = 1,
+    MSCHED_ONE = 2,
+    MSCHED_MANY = 3,
+    MSCHED_SLOTS = 4,
+    MSCHED_MANY_AND_SLOTS = 5 /* appended after 1.0, an older host rejects it: slots beside other children */
+};
 
 /* What a component declares of itself. `sched plugin test` compares it with what happens. The documentation of
  * `sched_core::Info` explains each. */
@@ -248,6 +255,11 @@ typedef struct msched_services {
     uint64_t (*submitted_length)(const msched_node *node, uint64_t task, uint32_t worker);
     uint64_t (*data_copies)(const msched_node *node, uint64_t data);
     uint64_t (*data_transfer)(const msched_node *node, uint32_t from, uint32_t to, uint64_t bytes);
+    size_t (*neighbour_name)(const msched_node *node, uint32_t is_parent, uint32_t number, char *into, size_t room);
+    uint32_t (*neighbour_family)(const msched_node *node, uint32_t is_parent, uint32_t number);
+    size_t (*context_name)(const msched_node *node, char *into, size_t room);
+    size_t (*context_data)(const msched_node *node, void *into, size_t room);
+    void (*leave)(const msched_node *node, const void *bytes, size_t size);
 } msched_services;
 
 /* A component's position in the tree during one call. */
@@ -344,6 +356,13 @@ typedef struct msched_component {
     void (*task_started)(void *self, const msched_node *node, const msched_execution *task);
     /* With MSCHED_HEARS_TASKS: it has executed the task; those that wait for it are pushed afterwards. */
     void (*task_ended)(void *self, const msched_node *node, const msched_execution *task);
+    /* Names of slots that a policy may leave out; NULL ends the list. (An older host requires them.) */
+    const char *const *optional_slots;
+    /* Leaves to the successor of this instance, with msched_leave, what it has learnt. Called before `drain` when
+     * another tree takes the place of this one. */
+    void (*export_state)(void *self, const msched_node *node);
+    /* Takes over what a predecessor left, which may be of another version. Called before the first task is pushed. */
+    void (*import_state)(void *self, const msched_node *node, const void *bytes, size_t size);
 } msched_component;
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
@@ -578,6 +597,49 @@ static inline uint64_t msched_data_copies(const msched_node *node, uint64_t data
 /* Expected length of the transfer of `bytes` bytes from one memory node to another. */
 static inline uint64_t msched_data_transfer(const msched_node *node, uint32_t from, uint32_t to, uint64_t bytes) {
     return node->services->data_transfer(node, from, to, bytes);
+}
+
+/* Writes the name of the component of a child, with a zero byte. Returns its length; 0 if there is no such child, or with
+ * an older host. */
+static inline size_t msched_child_component(const msched_node *node, uint32_t child, char *into, size_t room) {
+    if (!MSCHED_OFFERS(node, neighbour_name)) return 0;
+    return node->services->neighbour_name(node, 0, child, into, room);
+}
+
+/* Writes the name of the component of a parent, as above. */
+static inline size_t msched_parent_component(const msched_node *node, uint32_t parent, char *into, size_t room) {
+    if (!MSCHED_OFFERS(node, neighbour_name)) return 0;
+    return node->services->neighbour_name(node, 1, parent, into, room);
+}
+
+/* Family of the component of a child; MSCHED_NONE if it is not known. */
+static inline uint32_t msched_child_family(const msched_node *node, uint32_t child) {
+    if (!MSCHED_OFFERS(node, neighbour_family)) return MSCHED_NONE;
+    return node->services->neighbour_family(node, 0, child);
+}
+
+/* Family of the component of a parent; MSCHED_NONE if it is not known. */
+static inline uint32_t msched_parent_family(const msched_node *node, uint32_t parent) {
+    if (!MSCHED_OFFERS(node, neighbour_family)) return MSCHED_NONE;
+    return node->services->neighbour_family(node, 1, parent);
+}
+
+/* Writes the name of the scheduling context whose call this is, with a zero byte. Returns its length; 0 with an older
+ * host. */
+static inline size_t msched_context_name(const msched_node *node, char *into, size_t room) {
+    if (!MSCHED_OFFERS(node, context_name)) return 0;
+    return node->services->context_name(node, into, room);
+}
+
+/* Writes what the application attached to the context. Returns the number of all its bytes; 0 with an older host. */
+static inline size_t msched_context_data(const msched_node *node, void *into, size_t room) {
+    if (!MSCHED_OFFERS(node, context_data)) return 0;
+    return node->services->context_data(node, into, room);
+}
+
+/* Adds bytes to what is left to a successor, in `export_state`. */
+static inline void msched_leave(const msched_node *node, const void *bytes, size_t size) {
+    if (MSCHED_OFFERS(node, leave)) node->services->leave(node, bytes, size);
 }
 
 /* Starts transferring a task's data to a memory node. No effect for MSCHED_NONE. */

@@ -15,24 +15,28 @@ impl Time {
     pub const FAR: Time = Time(u64::MAX);
 
     /// The time this many nanoseconds after the start.
+    #[inline]
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Time {
         Time(nanos)
     }
 
     /// Nanoseconds since the start.
+    #[inline]
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// Microseconds since the start, the unit of StarPU's formulas.
+    #[inline]
     #[must_use]
     pub fn as_micros_f64(self) -> f64 {
         self.0 as f64 / 1e3
     }
 
     /// The duration from `earlier` to this time; zero when `earlier` is later.
+    #[inline]
     #[must_use]
     pub const fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -55,6 +59,7 @@ impl fmt::Display for Time {
 }
 
 /// A duration in nanoseconds, at most `u64::MAX` − 1 (584 years).
+#[inline]
 pub(crate) fn nanos(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX - 1)
 }
@@ -72,6 +77,7 @@ pub enum Estimate {
 
 impl Estimate {
     /// The duration, if known.
+    #[inline]
     #[must_use]
     pub fn known(self) -> Option<Duration> {
         match self {
@@ -81,6 +87,7 @@ impl Estimate {
     }
 
     /// Encodes the estimate in one word for the wire: nanoseconds, or one of the two highest numbers.
+    #[inline]
     #[must_use]
     pub fn to_wire(self) -> u64 {
         match self {
@@ -91,6 +98,7 @@ impl Estimate {
     }
 
     /// Decodes a word from [`to_wire`](Self::to_wire).
+    #[inline]
     #[must_use]
     pub fn from_wire(word: u64) -> Estimate {
         match word {

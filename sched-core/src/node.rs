@@ -48,6 +48,7 @@ pub struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
+    #[inline]
     pub(crate) fn new(raw: &'a RawNode) -> Node<'a> {
         Node { raw }
     }
@@ -57,34 +58,40 @@ impl<'a> Node<'a> {
     }
 
     /// Number of this node in its tree.
+    #[inline]
     #[must_use]
     pub fn id(&self) -> u32 {
         self.place().id
     }
 
     /// Name of this node, unique in its tree: `fifo/eager/worker 3/fifo`.
+    #[inline]
     #[must_use]
     pub fn path(&self) -> &str {
         self.place().path.as_str()
     }
 
     /// The topology object that this node stands for: `numa 1`, `worker 3`; empty when it stands for none.
+    #[inline]
     #[must_use]
     pub fn topology_object(&self) -> &str {
         self.place().object.as_str()
     }
 
     /// The children, in order.
+    #[inline]
     pub fn children(&self) -> impl DoubleEndedIterator<Item = Child> + ExactSizeIterator + use<> {
         (0..self.place().children).map(Child)
     }
 
     /// The parents, in order; none at the root.
+    #[inline]
     pub fn parents(&self) -> impl DoubleEndedIterator<Item = Parent> + ExactSizeIterator + use<> {
         (0..self.place().parents).map(Parent)
     }
 
     /// The child in the slot of this name, where the component's [`Info`](crate::Info) declares slots.
+    #[inline]
     #[must_use]
     pub fn slot(&self, name: &str) -> Option<Child> {
         self.children().find(|child| self.child_place(*child).is_some_and(|place| place.slot.as_str() == name))
@@ -96,24 +103,28 @@ impl<'a> Node<'a> {
 
     /// The worker on whose behalf the call happens: the one that pulls, or the one whose finished task made this task
     /// ready. `None` when the application submits.
+    #[inline]
     #[must_use]
     pub fn requester(&self) -> Option<WorkerId> {
         some_id(self.raw.host().requester(self.raw.call())).map(WorkerId)
     }
 
     /// The current time of the run.
+    #[inline]
     #[must_use]
     pub fn now(&self) -> Time {
         Time::from_nanos(self.raw.host().now(self.raw.call()))
     }
 
     /// A 64-bit random number. The seed is derived from the run's seed and this node, so that a run can be repeated.
+    #[inline]
     #[must_use]
     pub fn random(&self) -> u64 {
         self.raw.host().random(self.raw.call())
     }
 
     /// A random number in the half-open interval [0, 1).
+    #[inline]
     #[must_use]
     pub fn random_unit(&self) -> f64 {
         (self.random() >> 11) as f64 / (1u64 << 53) as f64
@@ -124,6 +135,7 @@ impl<'a> Node<'a> {
     /// `sched` shows warnings and errors, and others on request (`--log LEVEL`): the same line of a node once, with a
     /// count at the end. So leave numbers that change out of warnings. In other programs the line is an event of the
     /// crate `tracing`.
+    #[inline]
     pub fn log(&self, level: LogLevel, line: &str) {
         if let Some(table) = offered::<HostLog>(self.raw.host()) {
             (table.log)(self.raw.call(), self.id(), level as u32, line.into());

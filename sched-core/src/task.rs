@@ -24,12 +24,14 @@ pub struct TaskId(u64);
 
 impl TaskId {
     /// The id of the task with this position in the order of submission.
+    #[inline]
     #[must_use]
     pub const fn new(sequence: u64) -> TaskId {
         TaskId(sequence)
     }
 
     /// Position of the task in the order of submission.
+    #[inline]
     #[must_use]
     pub const fn sequence(self) -> u64 {
         self.0
@@ -48,23 +50,27 @@ impl Task {
     /// # Safety
     /// The task's head lies in memory that the host keeps until every plugin object is gone, and nobody else owns the
     /// handle.
+    #[inline]
     pub unsafe fn from_raw(raw: RawTask) -> Task {
         debug_assert!(!raw.is_none(), "a task is never none");
         Task { raw }
     }
 
     /// Takes ownership of a handle that the host returned, if it is a task.
+    #[inline]
     pub(crate) fn received(raw: RawTask) -> Option<Task> {
         // SAFETY: the host gives away every handle that it returns, and keeps the head in its memory.
         (!raw.is_none()).then(|| unsafe { Task::from_raw(raw) })
     }
 
     /// The raw handle, which the caller now owns.
+    #[inline]
     pub fn into_raw(self) -> RawTask {
         ManuallyDrop::new(self).raw
     }
 
     /// The raw handle; `self` still owns it.
+    #[inline]
     #[must_use]
     pub fn raw(&self) -> RawTask {
         self.raw
@@ -76,12 +82,14 @@ impl Task {
     }
 
     /// The id of this task.
+    #[inline]
     #[must_use]
     pub fn id(&self) -> TaskId {
         TaskId(self.head().sequence.load(Relaxed))
     }
 
     /// Priority: higher runs earlier; 0 if the application set none.
+    #[inline]
     #[must_use]
     pub fn priority(&self) -> i32 {
         self.head().priority.load(Relaxed)
@@ -89,11 +97,13 @@ impl Task {
 
     /// Sets the priority for the queues below. This overwrites the application's value, so a component that changes it
     /// and is refused must restore it.
+    #[inline]
     pub fn set_priority(&mut self, priority: i32) {
         self.head().priority.store(priority, Relaxed);
     }
 
     /// The codelet's number in the runtime.
+    #[inline]
     #[must_use]
     pub fn codelet(&self) -> u32 {
         self.head().codelet.load(Relaxed)
@@ -115,6 +125,7 @@ impl Task {
     }
 
     /// The host's number of the set of workers that the task is restricted to; 0 for none.
+    #[inline]
     #[cfg(feature = "rig")]
     pub(crate) fn restriction(&self) -> u64 {
         self.head().restriction()
@@ -122,12 +133,14 @@ impl Task {
 
     /// Hash of the sizes and shapes of the data: tasks of one codelet and one footprint have the same duration on one
     /// architecture.
+    #[inline]
     #[must_use]
     pub fn footprint(&self) -> u64 {
         self.head().footprint.load(Relaxed)
     }
 
     /// A number from the application for the scheduler's use; 0 if it gave none.
+    #[inline]
     #[must_use]
     pub fn sched_data(&self) -> u64 {
         self.head().sched_data.load(Relaxed)
@@ -135,12 +148,14 @@ impl Task {
 
     /// Maximum number of workers that may execute the task together: 1, or more for a parallel task. A combined worker
     /// of at most this size can execute it, and so can a single worker.
+    #[inline]
     #[must_use]
     pub fn width(&self) -> u32 {
         u32::from(self.head().width.load(Relaxed))
     }
 
     /// Expected duration, if a component set it.
+    #[inline]
     #[must_use]
     pub fn predicted(&self) -> Option<Duration> {
         read_nanos(self.head().predicted.load(Relaxed))
@@ -149,28 +164,33 @@ impl Task {
     /// Sets the expected duration. A component that decides by a duration sets it for the queues below: the ends of
     /// children ([`Node::ends_below`](crate::Node::ends_below)) and of workers count only tasks that have one, from the
     /// queue to the end of their execution.
+    #[inline]
     pub fn set_predicted(&mut self, length: Option<Duration>) {
         self.head().predicted.store(length.map_or(u64::MAX, nanos), Relaxed);
     }
 
     /// Expected duration of the transfers of its data, if a component set it.
+    #[inline]
     #[must_use]
     pub fn predicted_transfer(&self) -> Option<Duration> {
         read_nanos(self.head().predicted_transfer.load(Relaxed))
     }
 
     /// Sets the expected duration of the transfers of its data.
+    #[inline]
     pub fn set_predicted_transfer(&mut self, length: Option<Duration>) {
         self.head().set_predicted_transfer(length.map_or(u64::MAX, nanos));
     }
 
     /// Number of the implementation to run, if a component chose one; otherwise the first that fits the worker runs.
+    #[inline]
     #[must_use]
     pub fn implementation(&self) -> Option<u32> {
         Some(self.head().implementation.load(Relaxed)).filter(|chosen| *chosen != u16::MAX).map(u32::from)
     }
 
     /// Chooses the implementation to run, by its number among those for the worker's architecture.
+    #[inline]
     pub fn set_implementation(&mut self, implementation: Option<u32>) {
         let number = implementation.and_then(|number| u16::try_from(number).ok());
         self.head().implementation.store(number.unwrap_or(u16::MAX), Relaxed);

@@ -8,9 +8,9 @@ use sched_host::graph::{ContextId, Lengths, Task, TaskGraph, TaskId, Where};
 use sched_host::policy::library;
 use sched_host::runtime::Runtime;
 use sched_host::sim::platform::find;
-use sched_host::sim::{Context, Platform, SimError, SimOutcome, Simulation};
-use sched_host::trace::Digest;
-use sched_host::tree::hypervisor::{Goal, Goals, Governance, GovernedContext};
+use sched_host::sim::{Context, Platform, SimError, SimOutcome, SimRecorder, Simulation};
+use sched_host::trace::{Digest, Format, Trace};
+use sched_host::tree::hypervisor::{Goal, Goals, Governance, GovernedContext, Move};
 use sched_tests::hold::Hold;
 use sched_tests::stock;
 use sched_tests::stock::{EAGER, builder, policy};
@@ -52,6 +52,51 @@ fn a_simulated_context_gets_its_share() {
     assert!(outcome.makespan < ms(790), "workers without tasks are lent: {outcome:?}");
     assert!(governance.moves.len() <= 8, "{governance:?}");
     assert!(governance.refusals.is_empty(), "{governance:?}");
+}
+
+/// The moves in a trace in the format of Perfetto: name of the mark, track, and the context that was left.
+fn marks(trace: &Trace) -> Vec<(String, u64, Option<String>)> {
+    let mut file = Vec::new();
+    Format::Chrome.write(trace, &mut file).expect("memory can be written");
+    let file: serde_json::Value = serde_json::from_slice(&file).expect("it is JSON");
+    let marks = file["traceEvents"].as_array().expect("there are events").iter();
+    let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+    let marks = marks.filter(|event| event["cat"] == "hypervisor");
+    marks
+        .map(|event| {
+            assert_eq!(
+                (event["ph"].as_str(), event["pid"].as_u64()),
+                (Some("i"), Some(1)),
+                "it is on the worker's track"
+            );
+            assert_eq!(text(&event["name"]), text(&event["args"]["to"]).map(|to| format!("to {to}")));
+            let name = text(&event["name"]).expect("it has a name");
+            (name, event["tid"].as_u64().expect("it has a track"), text(&event["args"]["from"]))
+        })
+        .collect()
+}
+
+/// The marks that belong to these moves.
+fn expected_marks(governance: &Governance) -> Vec<(String, u64, Option<String>)> {
+    let mark = |moved: &Move| (format!("to {}", moved.to), u64::from(moved.worker.0) + 1, moved.from.clone());
+    governance.moves.iter().map(mark).collect()
+}
+
+#[test]
+fn moves_are_marks_in_the_traces_of_simulations() {
+    let platform = Platform::flat(8, ms(1));
+    let goals = Goals::new().context(goal("a", Goal::Share(0.75))).context(goal("b", Goal::Share(0.25)));
+    let simulation = halves(&independent(300, ms(1)), &platform);
+    let mut recorder = SimRecorder::new(Arc::new(independent(300, ms(1))), Arc::new(platform));
+    let outcome = simulation.govern(goals).observe(&mut recorder).expect("it runs to the end");
+    let governance = outcome.governance.expect("there is a hypervisor");
+    let trace = recorder.finish("governed");
+    assert!(!governance.moves.is_empty());
+    assert_eq!(marks(&trace), expected_marks(&governance));
+    let mut paje = Vec::new();
+    Format::Paje.write(&trace, &mut paje).expect("memory can be written");
+    let paje = String::from_utf8(paje).expect("it is text");
+    assert!(paje.contains("V W \"Move to a context\"") && paje.contains("\"to a\""), "{paje}");
 }
 
 #[test]
@@ -218,7 +263,7 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 
 #[test]
 fn a_running_context_gets_its_share_and_no_task_is_lost() {
-    let runtime = start(4);
+    let runtime = builder(EAGER, 4, Vec::new()).quiet_period(PATIENCE).trace(100_000).build().expect("it starts");
     let (a, b) = (context(&runtime, "a", 0..2), context(&runtime, "b", 2..4));
     let done = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&done);
@@ -241,6 +286,7 @@ fn a_running_context_gets_its_share_and_no_task_is_lost() {
     runtime.wait_all().expect("every task runs");
     assert_eq!(done.load(Relaxed), 401);
     let governance = governor.finish();
+    assert_eq!(marks(&runtime.take_trace().expect("it is recorded")), expected_marks(&governance));
     let moved = &governance.moves[0];
     assert_eq!((moved.worker, moved.from.as_deref(), &*moved.to), (WorkerId(3), Some("b"), "a"), "{governance:?}");
     assert!(governance.attained.iter().all(|attained| attained.end.is_some()), "{governance:?}");

@@ -2,6 +2,7 @@
 
 use sched_core::rig::{Examination, Property};
 use sched_core::{Arch, Params};
+use sched_host::context::SchedContext;
 use sched_host::graph::generate::cholesky;
 use sched_host::plugin::Registry;
 use sched_host::runtime::{ReadWrite, Runtime};
@@ -184,11 +185,11 @@ fn what_cannot_be_used_is_a_line() {
         fix: ask its author, or update this host if the plugin is newer
       b-drain.so: rejected: component `broken` stores tasks, and has no function `drain`
         fix: ask its author, or update this host if the plugin is newer
-      c-zero.so: rejected: component 1 says that its table has 0 bytes, expected 168: `sizeof(msched_component)`
+      c-zero.so: rejected: component 1 says that its table has 0 bytes, expected 192: `sizeof(msched_component)`
         fix: ask its author, or update this host if the plugin is newer
-      d-short.so: rejected: component 1 says that its table has 80 bytes, expected 168: `sizeof(msched_component)`
+      d-short.so: rejected: component 1 says that its table has 80 bytes, expected 192: `sizeof(msched_component)`
         fix: ask its author, or update this host if the plugin is newer
-      e-odd.so: rejected: component 1 says that its table has 169 bytes, expected 168: `sizeof(msched_component)`
+      e-odd.so: rejected: component 1 says that its table has 193 bytes, expected 192: `sizeof(msched_component)`
         fix: ask its author, or update this host if the plugin is newer
       f-null.so: rejected: component 1 is null
         fix: ask its author, or update this host if the plugin is newer
@@ -244,6 +245,61 @@ fn a_component_in_c_hears_of_tasks_and_sees_those_to_come() {
     let wrong = stock::builder("hears order=\"size\" { fifo { worker } }", 1, Vec::new()).registry(registry).build();
     let error = wrong.err().map(|error| format!("{error:?}")).expect("it is no choice");
     assert!(error.contains("cannot be"), "{error}");
+}
+
+/// What a component of this name says of itself in a context.
+fn known(context: &SchedContext, name: &str) -> Vec<String> {
+    let node = context.survey().into_iter().find(|node| node.component == name).expect("it is there");
+    node.facts.iter().map(|(fact, value)| format!("{fact}: {value}")).collect()
+}
+
+#[test]
+fn a_component_in_c_knows_what_stands_around_it_and_hands_on_what_it_has_learnt() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = folder_of(&[("knows", "tests/fixtures/c/knows.c", &[])]);
+    let registry = with_stock(folder.path());
+    let runtime = runtime(EAGER, &registry);
+    let leaf = "shared \"leaf\" each=\"worker\" { worker }";
+    let queues = "each \"worker\" { fifo ntasks-threshold=2 { use \"leaf\" } }";
+    let tree = |name: &str, rest: &str| format!("{leaf}; fifo {{ {name} {{ {queues}; {rest} }} }}");
+    let slot = "rest { fifo ntasks-threshold=2 { eager { use \"leaf\" } } }";
+    let context = runtime.context("living").policy_value(stock::policy(&tree("knows", slot))).user_data("attached");
+    let context = context.build().expect("the policy is sound");
+    let run = || {
+        let runs = context.with(|| submit_chains(&runtime, 20));
+        runtime.wait_all().unwrap_or_else(|end| panic!("{end}"));
+        runs.assert_once("knows");
+    };
+    run();
+    let around = |rest: &str| {
+        [
+            "child: fifo (4), family 1".to_owned(),
+            "parent: fifo, family 1".to_owned(),
+            "nobody: \"\" (0), family 1".to_owned(),
+            "context: liv of 6".to_owned(),
+            "data: attached of 8".to_owned(),
+            format!("rest: {rest}"),
+        ]
+    };
+    assert_eq!(known(&context, "knows")[1..], around("present"));
+    // A slot may be left out; the next instance gets what the last one leaves.
+    let pushed = |at: usize| known(&context, "knows")[0].split([' ', ',']).nth(at).map(str::to_owned);
+    let before = pushed(1).expect("it says so");
+    context.swap_policy_value(stock::policy(&tree("knows", ""))).expect("the slot is optional");
+    assert_eq!(known(&context, "knows")[1..], around("absent"));
+    assert_eq!(known(&context, "knows")[0], format!("pushed: 0, after {before}"));
+    run();
+    // What an older header does not have is not called.
+    context.swap_policy_value(stock::policy(&tree("forgets", ""))).expect("the policy is sound");
+    run();
+    context.swap_policy_value(stock::policy(&tree("forgets", ""))).expect("the policy is sound");
+    assert_eq!(runtime.faults(), []);
+    let outcome = simulate(&tree("knows", slot), &registry);
+    assert_eq!((outcome.tasks, outcome.faults), (35, vec![]));
+    let early = "leaves-early { fifo { eager { each \"worker\" { worker } } } }";
+    assert_named(&simulate(early, &registry).faults, "leaves-early", "`leave` was called outside of `export_state`");
 }
 
 #[test]

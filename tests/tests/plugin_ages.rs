@@ -1,6 +1,6 @@
 //! Plugins of every age and build in hosts of every age.
 
-use sched_core::{Component, LogLevel, Node, Params, Push, Refusal, Refused, Task, WorkerId, WorkerSet, adapt};
+use sched_core::{Arity, Component, LogLevel, Node, Params, Push, Refusal, Refused, Task, WorkerId, WorkerSet, adapt};
 use sched_host::plugin::{FileState, Registry};
 use sched_host::tree::{Claims, Ledger, NodeId, Part, Tree, WorkerFacts};
 use sched_tests::fake_services::{FakeServices, Request};
@@ -78,6 +78,56 @@ fn debug_and_release_builds_go_together() {
         let folder = folder_of([("lifo.so", stock_plugin(LIFO, profile))]);
         assert_eq!(order(&load(folder.path())).0, [3, 2, 1, 0], "{profile:?}");
     }
+}
+
+#[test]
+fn newer_declarations_are_used_here_and_make_a_line_or_nothing_in_a_host_from_before() {
+    let plugin = fixtures::plugin("declares");
+    // Without the rules that later versions added, and without the calls.
+    insta::assert_snapshot!(in_old_host(Profile::Debug, &plugin), @"
+    host 1.0
+    plugin declares 0.1.0, interface 1.1
+    component beside
+      share: a number from 0 to 1
+      order: a text
+    push 0: taken
+    push 1: taken
+    push 2: taken
+    push 3: taken
+    pull: 3
+    pull: 2
+    pull: 1
+    pull: 0
+    component optional
+      slots rest
+      share: a number from 0 to 1
+      order: a text
+    push 0: taken
+    push 1: taken
+    push 2: taken
+    push 3: taken
+    pull: 3
+    pull: 2
+    pull: 1
+    pull: 0
+    ");
+    for (setting, line) in [
+        ("share=0.25", ""),
+        ("order=oldest", ""),
+        ("share=1.5", "refused: `share` is a number from 0 to 1, not 1.5"),
+        ("order=middle", "refused: "),
+    ] {
+        let output = Command::new(fixtures::old_host(Profile::Debug)).arg(&plugin).arg(setting).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let refused: Vec<&str> = said.lines().filter(|line| line.starts_with("refused")).collect();
+        assert_eq!(refused.len(), usize::from(!line.is_empty()), "{setting}: {said}");
+        assert!(output.status.success() == line.is_empty() && output.stderr.is_empty(), "{setting}: {output:?}");
+        assert!(refused.iter().all(|refused| refused.starts_with(line)), "{setting}: {said}");
+    }
+    let folder = folder_of([("declares.so", plugin)]);
+    let registry = load(folder.path());
+    let beside = registry.component("beside").expect("it is offered").info().clone();
+    assert_eq!((beside.arity, beside.slots[0].optional, beside.hears_tasks), (Arity::ManyAndSlots, true, true));
 }
 
 /// What a host of interface 1.0 does with a plugin.

@@ -171,7 +171,7 @@ impl Reservoir {
         if archs.is_empty() || self.ready != Ready::Off {
             return self.find_for_requester(node, changed);
         }
-        self.pop(|held| held.is_for(node, archs), changed).map(|(task, _)| task)
+        self.queue.pop_for_good(|held| held.is_for(node, archs), changed).map(|held| held.task)
     }
 
     /// [`first_for_requester`](Self::first_for_requester), where workers below differ in what they can execute, or

@@ -7,16 +7,19 @@ use sched_core::{ArchSet, Node, Task};
 pub(crate) const ALL: ArchSet = ArchSet::from_bits(u32::MAX);
 
 /// All architectures but these.
+#[inline]
 pub(crate) fn all_but(archs: ArchSet) -> ArchSet {
     ArchSet::from_bits(!archs.bits())
 }
 
 /// The union of two sets.
+#[inline]
 pub(crate) fn either(these: ArchSet, those: ArchSet) -> ArchSet {
     ArchSet::from_bits(these.bits() | those.bits())
 }
 
 /// The architecture of the requesting worker; all without a requester.
+#[inline]
 pub(crate) fn archs_of_requester(node: Node<'_>) -> ArchSet {
     let arch = node.requester().and_then(|worker| node.arch(worker));
     arch.map_or(ALL, |arch| ArchSet::EMPTY.with(arch))
@@ -38,6 +41,7 @@ impl<T> Default for ByArchs<T> {
 
 impl<T> ByArchs<T> {
     /// Sum of the tasks' expected lengths in nanoseconds.
+    #[inline]
     pub(crate) fn expected(&self) -> u64 {
         self.kinds.iter().map(|(_, queue)| queue.expected()).fold(0, u64::saturating_add)
     }
@@ -64,11 +68,13 @@ impl<T> ByArchs<T> {
     }
 
     /// Puts a popped task back at its position, whatever was pushed, popped or put back meanwhile.
+    #[inline]
     pub(crate) fn unpop(&mut self, archs: ArchSet, task: T, place: Place) {
         self.kind(archs).unpop(task, place);
     }
 
     /// Removes all tasks, in order.
+    #[inline]
     pub(crate) fn drain(&mut self) -> Vec<T> {
         std::iter::from_fn(|| self.pop(ALL, |_| true)).map(|(task, _)| task).collect()
     }

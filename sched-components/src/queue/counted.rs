@@ -25,20 +25,24 @@ pub(crate) struct Counted<Q> {
 }
 
 impl<Q: Len> Counted<Q> {
+    #[inline]
     pub(crate) fn new(queue: Q) -> Counted<Q> {
         Counted { len: AtomicUsize::new(queue.len()), queue: Mutex::new(queue) }
     }
 
     /// Number of tasks, read without the lock; it may be out of date.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len.load(Acquire)
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Reads the queue under the lock.
+    #[inline]
     pub(crate) fn look<T>(&self, look: impl FnOnce(&Q) -> T) -> T {
         look(&self.queue.lock())
     }

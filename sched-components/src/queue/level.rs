@@ -20,6 +20,23 @@ pub(super) struct Entry<T> {
     pub(super) task: T,
 }
 
+/// Appends an entry. Where there is room, which is nearly always, it goes from registers to its place: growing needs it
+/// in memory, and a detour there, written in small pieces and read in large ones, makes the processor wait.
+#[inline(always)]
+pub(super) fn push_back<T>(entries: &mut VecDeque<Entry<T>>, entry: Entry<T>) {
+    if entries.len() < entries.capacity() {
+        entries.push_back(entry);
+    } else {
+        grow_and_push_back(entries, entry);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn grow_and_push_back<T>(entries: &mut VecDeque<Entry<T>>, entry: Entry<T>) {
+    entries.push_back(entry);
+}
+
 impl<T> Default for Level<T> {
     fn default() -> Level<T> {
         Level { entries: VecDeque::new(), base: 0 }
@@ -32,14 +49,17 @@ impl<T> Level<T> {
         self.entries.len()
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
+    #[inline]
     pub(super) fn iter(&self) -> Iter<'_, Entry<T>> {
         self.entries.iter()
     }
 
+    #[inline]
     pub(super) fn get(&self, index: usize) -> Option<&Entry<T>> {
         self.entries.get(index)
     }
@@ -53,10 +73,11 @@ impl<T> Level<T> {
     /// Appends a task that arrived last.
     #[inline(always)]
     pub(super) fn push(&mut self, arrival: u64, expected: u64, task: T) {
-        self.entries.push_back(Entry { number: arrival.wrapping_sub(self.base), expected, task });
+        push_back(&mut self.entries, Entry { number: arrival.wrapping_sub(self.base), expected, task });
     }
 
     /// Puts a task back at its position.
+    #[inline]
     pub(super) fn unpop(&mut self, arrival: u64, expected: u64, task: T) {
         let index = self.entries.partition_point(|entry| self.base.wrapping_add(entry.number) < arrival);
         self.entries.insert(index, Entry { number: arrival.wrapping_sub(self.base), expected, task });
@@ -75,11 +96,13 @@ impl<T> Level<T> {
     }
 
     /// Index of the first eligible entry.
+    #[inline]
     pub(super) fn find(&self, mut eligible: impl FnMut(&T) -> bool) -> Option<usize> {
         self.entries.iter().position(|entry| eligible(&entry.task))
     }
 
     /// Index of the last eligible entry.
+    #[inline]
     pub(super) fn find_newest(&self, mut eligible: impl FnMut(&T) -> bool) -> Option<usize> {
         self.entries.iter().rposition(|entry| eligible(&entry.task))
     }

@@ -3,7 +3,7 @@
 #[cfg(all(test, loom))]
 mod models;
 
-use super::level::Entry;
+use super::level::{Entry, push_back};
 use super::{Padded, Place, TaskQueue};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering::*};
 use sched_core::fetch_ahead;
@@ -74,11 +74,13 @@ impl<T, B> SharedQueue<T, B> {
     }
 
     /// Number of tasks, read without a lock; it may be out of date.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.arrived.0.len.load(Acquire) + self.queue.0.len.load(Acquire)
     }
 
     /// Sum of the tasks' expected lengths in nanoseconds, read without a lock.
+    #[inline]
     pub(crate) fn expected(&self) -> u64 {
         self.queue.0.expected.load(Relaxed)
     }
@@ -102,7 +104,7 @@ impl<T, B> SharedQueue<T, B> {
         let mut arrived = tasks.lock();
         if priority == USUAL {
             let number = arrived.len() as u64;
-            arrived.push_back(Entry { number, expected: 0, task });
+            push_back(&mut arrived, Entry { number, expected: 0, task });
         } else {
             self.rank();
             self.others.lock().push((priority, task));
@@ -149,6 +151,7 @@ impl<T, B> SharedQueue<T, B> {
     }
 
     /// Calls `then` with the expected length, under the lock that each change of it is made under.
+    #[inline]
     pub(crate) fn with_expected(&self, then: impl FnOnce(u64)) {
         then(self.queue.0.tasks.lock().expected());
     }
@@ -157,6 +160,31 @@ impl<T, B> SharedQueue<T, B> {
     #[inline(always)]
     pub(crate) fn pop(&self, eligible: impl FnMut(&T) -> bool, changed: impl FnOnce(Change)) -> Option<(T, Place)> {
         self.take::<false>(eligible, changed)
+    }
+
+    /// [`pop`](Self::pop) of a task that will not be put back.
+    #[inline(always)]
+    pub(crate) fn pop_for_good(&self, mut eligible: impl FnMut(&T) -> bool, changed: impl FnOnce(Change)) -> Option<T> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut queue = self.queue.0.tasks.lock();
+        if queue.len() == 0 || self.is_ranked.load(Acquire) {
+            self.take_over(&mut queue);
+        }
+        // Apart from the other ways to pop, which return a task through memory: written there in small pieces and read
+        // in large ones, it would make the processor wait.
+        if let Some(task) = queue.pop_first(&mut eligible) {
+            self.note(&queue, changed);
+            return Some(task);
+        }
+        drop(queue);
+        self.find_for_good(eligible, changed)
+    }
+
+    #[inline(never)]
+    fn find_for_good(&self, eligible: impl FnMut(&T) -> bool, changed: impl FnOnce(Change)) -> Option<T> {
+        self.pop(eligible, changed).map(|(task, _)| task)
     }
 
     /// Takes the last `eligible` task of the highest priority that has one.
@@ -233,6 +261,7 @@ impl<T, B> SharedQueue<T, B> {
     }
 
     /// Runs `then` while nobody else pushes or pops; its argument says whether the queue is empty.
+    #[inline]
     pub(crate) fn hold(&self, then: impl FnOnce(bool)) {
         let queue = self.queue.0.tasks.lock();
         let _arrived = self.arrived.0.tasks.lock();

@@ -18,6 +18,7 @@ use std::time::Duration;
 impl Node<'_> {
     /// *Hop.* The time at which the workers below a child run out of work, as far as that was
     /// [predicted](crate::Task::set_predicted): a task without a prediction adds nothing.
+    #[inline]
     #[must_use]
     pub fn child_estimated_end(&self, child: Child) -> Time {
         assert_none_held("child_estimated_end");
@@ -45,6 +46,7 @@ impl Node<'_> {
     /// node.push_to(child, task)
     /// # }
     /// ```
+    #[inline]
     pub fn ends_below(&self, mut each: impl FnMut(Child, Time)) {
         let Some(table) = offered::<HostEnds>(self.raw.host()) else {
             return self.children().for_each(|child| each(child, self.child_estimated_end(child)));
@@ -59,6 +61,7 @@ impl Node<'_> {
 
     /// *Hop.* The earliest end among the children; now if there are none. Only tasks with a
     /// [prediction](crate::Task::set_predicted) count.
+    #[inline]
     #[must_use]
     pub fn earliest_end_below(&self) -> Time {
         self.end_below_with_queued(Duration::ZERO)
@@ -66,6 +69,7 @@ impl Node<'_> {
 
     /// *Hop.* The average end of the children; now if there are none. Only tasks with a
     /// [prediction](crate::Task::set_predicted) count.
+    #[inline]
     #[must_use]
     pub fn average_end_below(&self) -> Time {
         let count = self.children().len() as u128;
@@ -114,6 +118,7 @@ impl Node<'_> {
     /// just before it runs, and discards the record when it ends. A combined worker is done when its last member is.
     ///
     /// `None` when the host keeps no such records. (Since 1.1; an older host keeps none.)
+    #[inline]
     #[must_use]
     pub fn worker_busy_until(&self, worker: WorkerId) -> Option<Time> {
         let table = offered::<HostTimes>(self.raw.host())?;
@@ -125,6 +130,7 @@ impl Node<'_> {
     /// earlier than now.
     ///
     /// `None` when the host keeps no such records. (Since 1.1; an older host keeps none.)
+    #[inline]
     #[must_use]
     pub fn worker_free_at(&self, worker: WorkerId) -> Option<Time> {
         let table = offered::<HostTimes>(self.raw.host())?;
@@ -134,6 +140,7 @@ impl Node<'_> {
     /// Reports the total expected length of the tasks queued here, replacing the previous report: at a leaf, for
     /// [`worker_free_at`](Self::worker_free_at); elsewhere, for a component with
     /// [`end_is_noted`](crate::Info::end_is_noted). No effect with a host older than 1.1.
+    #[inline]
     pub fn note_queued(&self, expected: Duration) {
         if let Some(table) = offered::<HostTimes>(self.raw.host()) {
             (table.note_queued)(self.raw.call(), self.id(), nanos(expected));
@@ -141,6 +148,7 @@ impl Node<'_> {
     }
 
     /// *Hop.* The load of a child.
+    #[inline]
     #[must_use]
     pub fn child_load(&self, child: Child) -> f64 {
         assert_none_held("child_load");
@@ -148,6 +156,7 @@ impl Node<'_> {
     }
 
     /// *Hop.* The sum of the loads of the children.
+    #[inline]
     #[must_use]
     pub fn load_below(&self) -> f64 {
         self.children().map(|child| self.child_load(child)).sum()
@@ -155,6 +164,7 @@ impl Node<'_> {
 
     /// *Hop.* The sum of the loads of a combined worker's members, each in its own leaf; 0 for a simple worker, and
     /// with a host older than 1.1.
+    #[inline]
     #[must_use]
     pub fn members_load(&self, worker: WorkerId) -> f64 {
         assert_none_held("members_load");

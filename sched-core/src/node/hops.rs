@@ -11,6 +11,7 @@ impl Node<'_> {
     ///
     /// # Errors
     /// The child's refusal, with the task.
+    #[inline]
     pub fn push_to(&self, child: Child, task: Task) -> Push {
         assert_none_held("push_to");
         let answer = self.raw.host().push_to(self.raw.call(), child.0, task.into_raw());
@@ -21,6 +22,7 @@ impl Node<'_> {
     }
 
     /// *Hop.* Pulls a task from a parent.
+    #[inline]
     #[must_use]
     pub fn pull_from(&self, parent: Parent) -> Option<Task> {
         assert_none_held("pull_from");
@@ -28,6 +30,7 @@ impl Node<'_> {
     }
 
     /// *Hop.* Pulls from each parent in order, until one gives a task.
+    #[inline]
     #[must_use]
     pub fn pull_from_parents(&self) -> Option<Task> {
         assert_none_held("pull_from_parents");
@@ -35,6 +38,7 @@ impl Node<'_> {
     }
 
     /// *Hop.* Tells each parent in order that there is room here, until one sends a task. Returns whether one did.
+    #[inline]
     #[must_use = "whether something was sent"]
     pub fn parents_can_push(&self) -> bool {
         assert_none_held("parents_can_push");
@@ -42,6 +46,7 @@ impl Node<'_> {
     }
 
     /// *Hop.* Tells a child that there is work here. Returns whether a worker was woken.
+    #[inline]
     pub fn child_can_pull(&self, child: Child) -> bool {
         assert_none_held("child_can_pull");
         self.raw.host().child_can_pull(self.raw.call(), child.0)
@@ -49,18 +54,21 @@ impl Node<'_> {
 
     /// *Hop.* Tells each child in order that there is work here, until a worker is woken. Costs almost nothing while no
     /// worker sleeps.
+    #[inline]
     pub fn children_can_pull(&self) -> bool {
         assert_none_held("children_can_pull");
         self.raw.host().child_can_pull(self.raw.call(), NO_ID)
     }
 
     /// *Hop.* Wakes one sleeping worker below that can use what was pushed. Returns whether there was one.
+    #[inline]
     pub fn wake_one(&self) -> bool {
         assert_none_held("wake_one");
         self.raw.host().wake(self.raw.call(), false)
     }
 
     /// *Hop.* Wakes all sleeping workers below. Returns whether there were any.
+    #[inline]
     pub fn wake_all(&self) -> bool {
         assert_none_held("wake_all");
         self.raw.host().wake(self.raw.call(), true)

@@ -203,6 +203,7 @@ impl Durations {
         Ok(Durations { pools: pools.len(), seconds: all })
     }
 
+    #[inline]
     fn of_task(&self, task: TaskId) -> &[f64] {
         &self.seconds[task.index() * self.pools..(task.index() + 1) * self.pools]
     }

@@ -38,35 +38,41 @@ impl Dependencies {
     ///
     /// # Panics
     /// If there is no such task; so does [`successors`](Self::successors).
+    #[inline]
     #[must_use]
     pub fn predecessors(&self, task: TaskId) -> &[TaskId] {
         self.predecessors.get(task)
     }
 
     /// Tasks that wait for `task`, in the order of submission.
+    #[inline]
     #[must_use]
     pub fn successors(&self, task: TaskId) -> &[TaskId] {
         self.successors.get(task)
     }
 
     /// Number of tasks.
+    #[inline]
     #[must_use]
     pub fn n_tasks(&self) -> usize {
         self.predecessors.len()
     }
 
     /// Number of dependencies: pairs of a task and one that waits for it.
+    #[inline]
     #[must_use]
     pub fn n_edges(&self) -> usize {
         self.predecessors.items.len()
     }
 
     /// Tasks that wait for nothing, in the order of submission.
+    #[inline]
     pub fn entries(&self) -> impl Iterator<Item = TaskId> {
         (0..self.n_tasks() as u32).map(TaskId).filter(|task| self.predecessors(*task).is_empty())
     }
 
     /// Tasks that nothing waits for, in the order of submission.
+    #[inline]
     pub fn exits(&self) -> impl Iterator<Item = TaskId> {
         (0..self.n_tasks() as u32).map(TaskId).filter(|task| self.successors(*task).is_empty())
     }

@@ -25,12 +25,14 @@ pub struct Lengths(SmallVec<[(Arch, u64); 1]>);
 
 impl Lengths {
     /// Whether the graph gives no time.
+    #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Execution time on `arch`, if the graph gives it.
+    #[inline]
     #[must_use]
     pub fn get(&self, arch: Arch) -> Option<Duration> {
         self.0.iter().find(|(known, _)| *known == arch).map(|(_, nanos)| Duration::from_nanos(*nanos))
@@ -48,6 +50,7 @@ impl Lengths {
     }
 
     /// Architectures with an execution time.
+    #[inline]
     #[must_use]
     pub fn archs(&self) -> ArchSet {
         self.0.iter().map(|(arch, _)| *arch).collect()

@@ -10,6 +10,7 @@ pub struct KindId(pub u32);
 
 impl KindId {
     /// Its place in [`TaskGraph::kinds`](super::TaskGraph::kinds).
+    #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -49,6 +50,7 @@ pub struct TaskId(pub u32);
 
 impl TaskId {
     /// Its place in [`TaskGraph::tasks`](super::TaskGraph::tasks).
+    #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -56,12 +58,14 @@ impl TaskId {
 
     /// Identity of the task when a back end has submitted all tasks of the graph: components, traces and messages count
     /// submissions from 1.
+    #[inline]
     #[must_use]
     pub const fn submitted(self) -> sched_core::TaskId {
         sched_core::TaskId::new(self.0 as u64 + 1)
     }
 
     /// The task that has this identity once it is [`submitted`](Self::submitted), if a graph can have it.
+    #[inline]
     #[must_use]
     pub fn of_submitted(task: sched_core::TaskId) -> Option<TaskId> {
         task.sequence().checked_sub(1)?.try_into().ok().map(TaskId)
@@ -116,6 +120,7 @@ impl Task {
     }
 
     /// Adds a data access.
+    #[inline]
     #[must_use]
     pub fn access(mut self, data: DataId, mode: AccessMode) -> Task {
         self.accesses.push(Access { data, mode });
@@ -123,6 +128,7 @@ impl Task {
     }
 
     /// Adds an earlier task to wait for.
+    #[inline]
     #[must_use]
     pub fn after(mut self, task: TaskId) -> Task {
         self.after.push(task);
@@ -130,6 +136,7 @@ impl Task {
     }
 
     /// Sets the [context](Self::context).
+    #[inline]
     #[must_use]
     pub fn in_context(mut self, context: ContextId) -> Task {
         self.context = context;
@@ -137,6 +144,7 @@ impl Task {
     }
 
     /// Restricts execution to these places.
+    #[inline]
     #[must_use]
     pub fn only_on(mut self, places: Where) -> Task {
         self.only = Some(Box::new(places));
@@ -144,12 +152,14 @@ impl Task {
     }
 
     /// Whether the task is not restricted to other workers than this one.
+    #[inline]
     #[must_use]
     pub fn is_allowed_on(&self, worker: WorkerId, arch: Arch) -> bool {
         self.only.as_ref().is_none_or(|places| places.allows(worker, arch))
     }
 
     /// Sets the number for the scheduler.
+    #[inline]
     #[must_use]
     pub fn with_sched_data(mut self, data: u64) -> Task {
         self.sched_data = data;
@@ -157,6 +167,7 @@ impl Task {
     }
 
     /// Sets the name.
+    #[inline]
     #[must_use]
     pub fn named(mut self, name: impl Into<Box<str>>) -> Task {
         self.name = Some(name.into());

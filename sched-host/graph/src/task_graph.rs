@@ -29,6 +29,7 @@ pub struct WontUse {
 
 impl TaskGraph {
     /// A graph of this name, without tasks.
+    #[inline]
     #[must_use]
     pub fn new(name: impl Into<String>) -> TaskGraph {
         TaskGraph { name: name.into(), ..TaskGraph::default() }
@@ -38,6 +39,7 @@ impl TaskGraph {
     ///
     /// # Panics
     /// If there are 2³² kinds.
+    #[inline]
     pub fn add_kind(&mut self, name: impl Into<String>) -> KindId {
         let id = KindId(next(self.kinds.len()));
         self.kinds.push(Kind { name: name.into(), runs: true });
@@ -48,6 +50,7 @@ impl TaskGraph {
     ///
     /// # Panics
     /// If there are 2³² pieces of data.
+    #[inline]
     pub fn add_data(&mut self, datum: Datum) -> DataId {
         let id = DataId(next(self.data.len()));
         self.data.push(datum);
@@ -71,12 +74,14 @@ impl TaskGraph {
     }
 
     /// Dependencies that follow from the accesses and from [`Task::after`].
+    #[inline]
     #[must_use]
     pub fn dependencies(&self) -> Dependencies {
         Dependencies::of(self)
     }
 
     /// Ids of all tasks, in the order of submission.
+    #[inline]
     pub fn ids(&self) -> impl ExactSizeIterator<Item = TaskId> + DoubleEndedIterator + use<> {
         (0..self.tasks.len() as u32).map(TaskId)
     }
@@ -85,6 +90,7 @@ impl TaskGraph {
     ///
     /// # Panics
     /// If there is none.
+    #[inline]
     #[must_use]
     pub fn task(&self, id: TaskId) -> &Task {
         &self.tasks[id.index()]
@@ -94,12 +100,14 @@ impl TaskGraph {
     ///
     /// # Panics
     /// If it is of another graph.
+    #[inline]
     #[must_use]
     pub fn kind_of(&self, task: &Task) -> &Kind {
         &self.kinds[task.kind.index()]
     }
 
     /// Number of floating-point operations of all tasks.
+    #[inline]
     #[must_use]
     pub fn flops(&self) -> f64 {
         self.tasks.iter().map(|task| task.flops).sum()
@@ -109,6 +117,7 @@ impl TaskGraph {
     ///
     /// # Panics
     /// If it is of another graph.
+    #[inline]
     #[must_use]
     pub fn bytes_of(&self, task: &Task) -> u64 {
         let bytes = task.accesses.iter().map(|access| self.data[access.data.index()].bytes);
@@ -116,6 +125,7 @@ impl TaskGraph {
     }
 
     /// Bytes of all data.
+    #[inline]
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.data.iter().fold(0, |sum, datum| sum.saturating_add(datum.bytes))

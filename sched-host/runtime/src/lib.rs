@@ -133,6 +133,11 @@ const STACK: usize = 8 << 20;
 /// Time that the end of a runtime waits for a worker stuck in a component.
 const STUCK_PATIENCE: Duration = Duration::from_secs(1);
 
+/// Name of the thread of a worker.
+fn worker_name(worker: usize) -> String {
+    format!("worker-{worker}")
+}
+
 impl Runtime {
     /// Starts to build a runtime with the default policy, plugins and workers.
     ///
@@ -198,7 +203,7 @@ impl Runtime {
                 let _end = ends.ended.at_end();
                 Worker::new(core, WorkerId(id as u32)).run();
             };
-            let thread = std::thread::Builder::new().name(format!("worker-{id}")).stack_size(STACK);
+            let thread = std::thread::Builder::new().name(worker_name(id)).stack_size(STACK);
             self.threads.push(thread.spawn(body)?);
         }
         Ok(reports)
@@ -309,6 +314,7 @@ impl Runtime {
         let workers = workers.map(|(id, facts)| WorkerTrack::new(id, facts.arch.to_string()));
         let codelets = self.core.backend.codelets.names();
         let mut trace = recorder.take(self.policy.clone(), workers.collect(), codelets);
+        trace.contexts = self.core.roster.places().map(|context| context.name()).collect();
         if let Some(memories) = &self.core.backend.memories {
             trace.memories = (0..memories.nodes()).map(|node| format!("memory {node}")).collect();
         }

@@ -260,6 +260,7 @@ impl Simulation {
         let changes = planned(self.changes, &contexts, platform.workers.len())?;
         check_contexts(&self.graph, &contexts)?;
         let names: Vec<String> = contexts.iter().map(|context| context.name.clone()).collect();
+        observer.contexts(&names);
         let governed = self.goals.as_ref().map(|goals| goals.resolve(&names, true)).transpose()?;
         // A large machine has many combined workers, and most policies have no leaf for any of them.
         let has_teams = |context: &Opening| has_team_leaves(&context.parts, platform.workers.len());

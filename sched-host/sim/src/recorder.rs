@@ -23,6 +23,7 @@ struct Recorded {
     events: Mutex<Vec<Stamped>>,
     nodes: Mutex<Vec<String>>,
     notes: Notes,
+    contexts: Mutex<Vec<String>>,
 }
 
 /// Maximum number of remarks about nodes; further ones are dropped.
@@ -54,6 +55,7 @@ impl SimRecorder {
         let mut trace = self.platform.empty_trace(&self.graph, title);
         trace.nodes = std::mem::take(&mut self.recorded.nodes.lock());
         trace.notes = self.recorded.notes.take();
+        trace.contexts = std::mem::take(&mut self.recorded.contexts.lock());
         let events = std::mem::take(&mut *self.recorded.events.lock());
         trace.with_events(events)
     }
@@ -75,6 +77,10 @@ impl Platform {
 impl Observer for SimRecorder {
     fn event(&mut self, nanos: u64, event: &Event) {
         self.recorded.note(nanos, *event);
+    }
+
+    fn contexts(&mut self, names: &[String]) {
+        *self.recorded.contexts.lock() = names.to_vec();
     }
 }
 

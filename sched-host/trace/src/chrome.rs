@@ -1,7 +1,8 @@
 //! The Trace Event Format of Perfetto and `chrome://tracing`.
 //!
 //! Three "processes" group the tracks: the workers, the links between memories, and the scheduler, with a counter for
-//! each node that stored tasks and a mark for each refusal, fault and line of the log. An arrow leads from a task to
+//! each node that stored tasks and a mark for each refusal, fault and line of the log. A worker that the hypervisor moves
+//! to another context has a mark on its track. An arrow leads from a task to
 //! each that it made ready. Times are in microseconds, as the format requires, with nanoseconds as decimals.
 
 use super::event::{Event, Note};
@@ -72,6 +73,11 @@ enum Args<'a> {
     },
     Remark {
         text: &'a str,
+    },
+    Move {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        from: Option<&'a str>,
+        to: &'a str,
     },
 }
 
@@ -192,6 +198,12 @@ fn write_moments(trace: &Trace, lines: &mut Lines<'_>) -> io::Result<()> {
                 let mark =
                     Line { name: "wake", cat: "wake", ph: "i", s: Some("t"), ts, pid: WORKERS, tid, ..Line::default() };
                 lines.add(&mark)?;
+            }
+            Event::Moved { worker, from, to } => {
+                let (from, to) = (from.map(|from| trace.context(from)), trace.context(to));
+                let (name, args) = (format!("to {to}"), Args::Move { from, to });
+                let (cat, ph, s, pid, tid) = ("hypervisor", "i", Some("t"), WORKERS, tid(worker.0));
+                lines.add(&Line { name: &name, cat, ph, s, ts, pid, tid, args, ..Line::default() })?;
             }
             Event::Refused { task, node, why } => {
                 let path = trace.node_path(node);

@@ -1,7 +1,7 @@
 //! Events of runs and simulations.
 
 use sched_core::{MemoryNode, Refusal, TaskId, WorkerId};
-use sched_graph::DataId;
+use sched_graph::{ContextId, DataId};
 use sched_memory::Reason;
 use sched_tree::{NoteKind, ObservedNode};
 use std::fmt;
@@ -60,6 +60,16 @@ pub enum Event {
     Woken {
         /// The worker.
         worker: WorkerId,
+    },
+    /// The hypervisor moved a worker to another context.
+    Moved {
+        /// The worker.
+        worker: WorkerId,
+        /// The context that it left: its place in [`Trace::contexts`](super::Trace::contexts). `None` if it serves its
+        /// earlier contexts as well.
+        from: Option<ContextId>,
+        /// The context that it serves from now on, likewise.
+        to: ContextId,
     },
     /// A transfer begins.
     TransferStarted(Transfer),
@@ -158,6 +168,10 @@ impl fmt::Display for Event {
             Event::Passed { task } => write!(f, "passed {task}"),
             Event::Idle { worker } => write!(f, "idle {worker}"),
             Event::Woken { worker } => write!(f, "woken {worker}"),
+            Event::Moved { worker, from: None, to } => write!(f, "lent {worker} to context {}", to.0),
+            Event::Moved { worker, from: Some(from), to } => {
+                write!(f, "moved {worker} from context {} to {}", from.0, to.0)
+            }
             Event::TransferStarted(transfer) => write!(f, "transfer {transfer}"),
             Event::TransferEnded(transfer) => write!(f, "arrived {transfer}"),
             Event::Refused { task, node, why } => write!(f, "refused {task} by node {} ({why})", node.0),

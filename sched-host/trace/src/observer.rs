@@ -7,6 +7,11 @@ use std::fmt;
 pub trait Observer {
     /// Called for each event, with its time in nanoseconds since the beginning.
     fn event(&mut self, nanos: u64, event: &Event);
+
+    /// Called once, before all events, with the names of the contexts by number.
+    fn contexts(&mut self, names: &[String]) {
+        let _ = names;
+    }
 }
 
 /// Observer that keeps all events.
@@ -72,6 +77,10 @@ impl Observer for Digest {
             Event::Woken { worker } => (7, u64::from(worker.0)),
             Event::TransferStarted(transfer) => (8, moved(transfer)),
             Event::TransferEnded(transfer) => (9, moved(transfer)),
+            Event::Moved { worker, from, to } => {
+                let from = from.map_or(u16::MAX, |from| from.0);
+                (10, pair(u64::from(worker.0), u32::from(from) << 16 | u32::from(to.0)))
+            }
             // Moves within the scheduler are reported by a tree observer, where there is one. They are not part of the
             // schedule.
             Event::Refused { .. } | Event::Held { .. } | Event::QueueLength { .. } | Event::Noted { .. } => return,

@@ -122,6 +122,9 @@ fn write_types(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{STATE_TYPE} S W \"Worker state\"")?;
     writeln!(out, "{STATE_TYPE} T K \"Transfer\"")?;
     writeln!(out, "{EVENT_TYPE} E W \"Wake\" \"0 0 0\"")?;
+    if trace.events.iter().any(|stamped| matches!(stamped.event, Event::Moved { .. })) {
+        writeln!(out, "{EVENT_TYPE} V W \"Move to a context\" \"0 0.5 0.3\"")?;
+    }
     writeln!(out, "{EVENT_TYPE} R N \"Refusal\" \"0.8 0.1 0.1\"")?;
     writeln!(out, "{EVENT_TYPE} F N \"Fault\" \"0.9 0 0.5\"")?;
     writeln!(out, "{EVENT_TYPE} G N \"Log\" \"0.4 0.4 0.4\"")?;
@@ -198,9 +201,11 @@ fn moments(trace: &Trace, changes: &mut Vec<(u64, Change)>) {
     let mut number = 0;
     for stamped in &trace.events {
         let change = match stamped.event {
-            Event::Woken { .. } | Event::Refused { .. } | Event::QueueLength { .. } | Event::Noted { .. } => {
-                Change::Event(stamped.event)
-            }
+            Event::Woken { .. }
+            | Event::Moved { .. }
+            | Event::Refused { .. }
+            | Event::QueueLength { .. }
+            | Event::Noted { .. } => Change::Event(stamped.event),
             Event::TransferStarted(of) => {
                 number += 1;
                 moving.insert((of.data, of.from, of.to), number);
@@ -252,6 +257,9 @@ fn write_event(trace: &Trace, event: &Event, time: &str, out: &mut dyn Write) ->
             writeln!(out, "{NEW_EVENT} {time} {kind} n{} {text}", note.node.0)
         }
         Event::Woken { worker } => writeln!(out, "{NEW_EVENT} {time} E w{} \"wake\"", worker.0),
+        Event::Moved { worker, to, .. } => {
+            writeln!(out, "{NEW_EVENT} {time} V w{} {}", worker.0, quoted(&format!("to {}", trace.context(*to))))
+        }
         Event::Refused { node, why, .. } => {
             writeln!(out, "{NEW_EVENT} {time} R n{} {}", node.0, quoted(&why.to_string()))
         }

@@ -3,7 +3,7 @@
 use super::event::{CodeletId, Event, Note, NoteId, Stamped};
 use super::queues::queue_lengths;
 use sched_core::{MemoryNode, TaskId};
-use sched_graph::{DataId, TaskGraph};
+use sched_graph::{ContextId, DataId, TaskGraph};
 use sched_text::svg::KernelColours;
 use sched_tree::ObservedNode;
 use std::collections::BTreeMap;
@@ -19,6 +19,8 @@ pub struct Trace {
     pub workers: Vec<WorkerTrack>,
     /// Names of memory nodes, by id.
     pub memories: Vec<String>,
+    /// Names of the contexts, by number.
+    pub contexts: Vec<String>,
     /// Paths of the nodes of the scheduler, by id.
     pub nodes: Vec<String>,
     /// Names of codelets, by id.
@@ -101,6 +103,12 @@ impl Trace {
     #[must_use]
     pub fn codelet(&self, codelet: CodeletId) -> &str {
         self.codelets.get(codelet.index()).map_or("?", String::as_str)
+    }
+
+    /// Name of a context.
+    #[must_use]
+    pub fn context(&self, context: ContextId) -> &str {
+        self.contexts.get(context.index()).map_or("?", String::as_str)
     }
 
     /// Path of a node of the scheduler.

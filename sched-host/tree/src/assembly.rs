@@ -140,6 +140,7 @@ impl LiveTree {
         self.first..self.first.of(NodeId::at(self.nodes.len()))
     }
 
+    #[inline]
     pub(super) fn can_execute(&self, worker: WorkerId, slot: &Slot) -> bool {
         self.fits(worker.0, slot.head())
     }

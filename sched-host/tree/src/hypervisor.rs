@@ -66,6 +66,11 @@ pub trait Governed {
     /// # Errors
     /// See [`ContextError`]; the context is then unchanged.
     fn change(&mut self, context: usize, added: &WorkerSet, removed: &WorkerSet) -> Result<(), ContextError>;
+
+    /// Reports that a worker was moved to a context, from another one or in addition, for traces.
+    fn moved(&mut self, worker: WorkerId, from: Option<usize>, to: usize) {
+        let _ = (worker, from, to);
+    }
 }
 
 /// Progress of a context.
@@ -299,6 +304,7 @@ impl Hypervisor {
         for (shift, arrived) in shifts.iter().zip(&arrived) {
             self.movable[shift.worker.index()] = self.steps + u64::from(self.goals.patience);
             if *arrived {
+                machine.moved(shift.worker, shift.from, shift.to);
                 let name = |number: usize| self.goals.contexts[number].name.clone();
                 let (from, to) = (shift.from.map(name), name(shift.to));
                 self.governance.moves.push(Move { at: now, worker: shift.worker, from, to });

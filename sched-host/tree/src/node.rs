@@ -218,6 +218,7 @@ impl TreeNode {
     }
 
     /// Whether the component has nothing to pull, so that its sources are asked at once.
+    #[inline]
     pub(super) fn is_passed_by(&self) -> bool {
         self.passing.load(Relaxed) != 0
     }

@@ -16,6 +16,10 @@ fn model(body: impl Fn() + Send + Sync + 'static) {
 }
 
 fn pop(queue: &SharedQueue<u32>) -> Option<u32> {
+    queue.pop_for_good(|_| true, |_| ())
+}
+
+fn pop_with_place(queue: &SharedQueue<u32>) -> Option<u32> {
     queue.pop(|_| true, |_| ()).map(|(task, _)| task)
 }
 
@@ -28,7 +32,7 @@ fn nobody_is_told_that_a_queue_with_a_task_is_empty() {
         queue.push(2, 0);
         let other = thread::spawn({
             let queue = Arc::clone(&queue);
-            move || pop(&queue)
+            move || pop_with_place(&queue)
         });
         let mut found = [pop(&queue), other.join().expect("nobody panics")];
         found.sort_unstable();

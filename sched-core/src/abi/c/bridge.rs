@@ -5,19 +5,21 @@ use super::held::Held;
 use super::services::SERVICES;
 use super::tables::{CNode, RawValue, Table};
 use crate::abi::component::WireComponent;
-use crate::abi::extension::{ComponentExecution, Named, RawExecution, RawExtension};
+use crate::abi::extension::{ComponentExecution, ComponentState, Named, RawExecution, RawExtension};
 use crate::abi::task::RawTask;
 use crate::abi::wire::{NO_ID, RawNode, RawPush};
 use crate::node::Node;
 use crate::params::{BuildError, Params, Value};
-use abi_stable::std_types::{ROption, RStr, RString, RVec, Tuple2};
+use abi_stable::std_types::{ROption, RSlice, RStr, RString, RVec, Tuple2};
 use parking_lot::Mutex;
 use std::ffi::{CString, c_char, c_void};
+use std::mem::offset_of;
 
-/// A component in C. The table of the extension comes first: its functions get a pointer to it.
+/// A component in C, and the tables of its extensions, whose functions get a pointer to their table.
 #[repr(C)]
 pub(super) struct Bridge {
     execution: ComponentExecution,
+    state: ComponentState,
     table: Table,
     /// Its state, as `build` gave it.
     own: *mut c_void,
@@ -34,6 +36,8 @@ pub(super) enum Sink {
     Nothing,
     Tasks(RVec<RawTask>),
     Facts(RVec<Tuple2<RString, RString>>),
+    /// What is left to a successor, if anything.
+    State(Option<Vec<u8>>),
 }
 
 /// A call of a component, for the services that it asks for meanwhile.
@@ -62,7 +66,8 @@ impl Bridge {
     /// Builds a component from the values of its parameters.
     pub(super) fn build(described: &Described, params: &Params) -> Result<Bridge, BuildError> {
         let execution = ComponentExecution { started, ended };
-        let bridge = |own| Bridge { execution, table: described.table, own, held: Held::default() };
+        let state = ComponentState { export, import };
+        let bridge = |own| Bridge { execution, state, table: described.table, own, held: Held::default() };
         let Some(build) = described.table.build else { return Ok(bridge(std::ptr::null_mut())) };
         let (mut values, mut texts) = (Vec::new(), Vec::new());
         for param in &described.info.params {
@@ -119,18 +124,41 @@ impl Drop for Bridge {
     }
 }
 
-/// The component whose extension is at `this`.
+/// The component that has an extension at `this`, `offset` bytes from its start.
 ///
 /// # Safety
 /// The host calls with the pointer that the bridge offered, as long as the component is there.
-unsafe fn bridge_of<'a>(this: *const ()) -> &'a Bridge {
-    // SAFETY: the pointer was made from one to the whole bridge, in `extension`, where the table is the first field.
-    unsafe { &*this.cast::<Bridge>() }
+unsafe fn bridge_of<'a>(this: *const (), offset: usize) -> &'a Bridge {
+    // SAFETY: the pointer was made from one to the whole bridge, in `extension`.
+    unsafe { &*this.byte_sub(offset).cast::<Bridge>() }
+}
+
+extern "C" fn export(this: *const (), node: &RawNode) -> ROption<RVec<u8>> {
+    // SAFETY: see `bridge_of`.
+    let bridge = unsafe { bridge_of(this, offset_of!(Bridge, state)) };
+    let Some(export) = bridge.table.export_state else { return ROption::RNone };
+    // SAFETY: the stamp says that the function has this type; state and node live through the call.
+    match bridge.call(node, Sink::State(None), |own, node, _| unsafe { export(own, node) }) {
+        ((), Sink::State(Some(state))) => ROption::RSome(state.into()),
+        ((), _) => ROption::RNone,
+    }
+}
+
+extern "C" fn import(this: *const (), node: &RawNode, state: RSlice<'_, u8>) {
+    // SAFETY: see `bridge_of`.
+    let bridge = unsafe { bridge_of(this, offset_of!(Bridge, state)) };
+    if let Some(import) = bridge.table.import_state {
+        let bytes = state.as_slice();
+        // SAFETY: as above; the bytes live through the call.
+        bridge.call(node, Sink::Nothing, |own, node, _| unsafe {
+            import(own, node, bytes.as_ptr().cast(), bytes.len());
+        });
+    }
 }
 
 extern "C" fn started(this: *const (), node: &RawNode, task: &RawExecution) {
     // SAFETY: see `bridge_of`.
-    let bridge = unsafe { bridge_of(this) };
+    let bridge = unsafe { bridge_of(this, offset_of!(Bridge, execution)) };
     if let Some(started) = bridge.table.task_started {
         // SAFETY: the stamp says that the function has this type; state, node and task live through the call.
         bridge.call(node, Sink::Nothing, |own, node, _| unsafe { started(own, node, task) });
@@ -139,7 +167,7 @@ extern "C" fn started(this: *const (), node: &RawNode, task: &RawExecution) {
 
 extern "C" fn ended(this: *const (), node: &RawNode, task: &RawExecution) {
     // SAFETY: see `bridge_of`.
-    let bridge = unsafe { bridge_of(this) };
+    let bridge = unsafe { bridge_of(this, offset_of!(Bridge, execution)) };
     if let Some(ended) = bridge.table.task_ended {
         // SAFETY: as above.
         bridge.call(node, Sink::Nothing, |own, node, _| unsafe { ended(own, node, task) });
@@ -235,10 +263,18 @@ impl WireComponent for Bridge {
 
     fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
         let hears = self.table.task_started.is_some() || self.table.task_ended.is_some();
-        if !hears || name.as_str() != ComponentExecution::NAME {
-            return ROption::RNone;
+        let hands_on = self.table.export_state.is_some() || self.table.import_state.is_some();
+        let this = std::ptr::from_ref(self);
+        match name.as_str() {
+            // SAFETY: the host keeps the component, which it never moves, as long as it uses what is offered.
+            ComponentExecution::NAME if hears => ROption::RSome(unsafe {
+                RawExtension::of_object(this.byte_add(offset_of!(Bridge, execution)).cast::<ComponentExecution>())
+            }),
+            // SAFETY: as above.
+            ComponentState::NAME if hands_on => ROption::RSome(unsafe {
+                RawExtension::of_object(this.byte_add(offset_of!(Bridge, state)).cast::<ComponentState>())
+            }),
+            _ => ROption::RNone,
         }
-        // SAFETY: the host keeps the component, which it never moves, as long as it uses what is offered.
-        ROption::RSome(unsafe { RawExtension::of_object(std::ptr::from_ref(self).cast::<ComponentExecution>()) })
     }
 }

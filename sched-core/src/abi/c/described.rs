@@ -118,8 +118,9 @@ fn arity(table: &Table, family: Family, faults: &mut Vec<String>) -> Arity {
         (0, Family::Worker) | (1, _) => Arity::Leaf,
         (0 | 2, _) => Arity::One,
         (4, _) => Arity::Slots,
+        (5, _) => Arity::ManyAndSlots,
         (other, _) => {
-            faults.push(format!("has arity {other}, expected 0 to 4"));
+            faults.push(format!("has arity {other}, expected 0 to 5"));
             Arity::One
         }
     }
@@ -131,11 +132,18 @@ unsafe fn info(table: &Table, package: &str, faults: &mut Vec<String>) -> Compon
     let family = family(table, faults);
     let arity = arity(table, family, faults);
     // SAFETY: as the caller promises.
-    let (bounds, slots, params) = unsafe {
+    let (bounds, mut slots, params, optional) = unsafe {
         let bounds = list(table.bounds, |name| text(*name), faults);
         let slots = list(table.slots, |slot| slot_info(slot), faults);
-        (bounds, slots, list(table.params, |param| param_info(param), faults))
+        let optional = list(table.optional_slots, |name| text(*name), faults);
+        (bounds, slots, list(table.params, |param| param_info(param), faults), optional)
     };
+    for name in optional {
+        match slots.iter_mut().find(|slot| slot.name == name) {
+            Some(slot) => slot.optional = true,
+            None => faults.push(format!("may do without a slot `{name}`, and has none of this name")),
+        }
+    }
     let mut named = Vec::new();
     for param in params {
         match param {

@@ -4,6 +4,7 @@
 //! hold.
 
 mod ahead;
+mod around;
 
 use super::bridge::{Inside, Sink};
 use super::described::text;
@@ -62,6 +63,11 @@ pub(super) static SERVICES: Services = Services {
     submitted_length: ahead::submitted_length,
     data_copies: ahead::data_copies,
     data_transfer: ahead::data_transfer,
+    neighbour_name: around::neighbour_name,
+    neighbour_family: around::neighbour_family,
+    context_name: around::context_name,
+    context_data: around::context_data,
+    leave: around::leave,
 };
 
 /// The largest answer that is a time, where `u64::MAX` stands for none.
@@ -205,9 +211,18 @@ unsafe extern "C" fn node_text(node: *const CNode, what: u32, into: *mut c_char,
             _ => "",
         }
     });
+    // SAFETY: the caller has this much room there.
+    unsafe { write_text(words, into, room) }
+}
+
+/// Writes as much of a text as there is room for, and a zero byte. Returns the length of the whole text.
+///
+/// # Safety
+/// `into` is null, or there is this much room.
+unsafe fn write_text(words: &str, into: *mut c_char, room: usize) -> usize {
     if !into.is_null() && room > 0 {
         let copied = words.len().min(room - 1);
-        // SAFETY: the caller has this much room there.
+        // SAFETY: as the caller promises.
         unsafe {
             words.as_ptr().copy_to_nonoverlapping(into.cast(), copied);
             into.add(copied).write(0);

@@ -82,6 +82,9 @@ pub(super) struct Table {
     pub(super) describe: Option<unsafe extern "C" fn(Own, At)>,
     pub(super) task_started: Option<unsafe extern "C" fn(Own, At, *const RawExecution)>,
     pub(super) task_ended: Option<unsafe extern "C" fn(Own, At, *const RawExecution)>,
+    pub(super) optional_slots: *const *const c_char,
+    pub(super) export_state: Option<unsafe extern "C" fn(Own, At)>,
+    pub(super) import_state: Option<unsafe extern "C" fn(Own, At, *const c_void, usize)>,
 }
 
 /// `msched_prospect`.
@@ -161,6 +164,11 @@ pub(super) struct Services {
     pub(super) submitted_length: unsafe extern "C" fn(At, u64, u32) -> u64,
     pub(super) data_copies: unsafe extern "C" fn(At, u64) -> u64,
     pub(super) data_transfer: unsafe extern "C" fn(At, u32, u32, u64) -> u64,
+    pub(super) neighbour_name: unsafe extern "C" fn(At, u32, u32, *mut c_char, usize) -> usize,
+    pub(super) neighbour_family: unsafe extern "C" fn(At, u32, u32) -> u32,
+    pub(super) context_name: unsafe extern "C" fn(At, *mut c_char, usize) -> usize,
+    pub(super) context_data: unsafe extern "C" fn(At, *mut c_void, usize) -> usize,
+    pub(super) leave: unsafe extern "C" fn(At, *const c_void, usize),
 }
 
 /// FNV-1a hash of the places of the frozen fields, as `msched.h` computes it.

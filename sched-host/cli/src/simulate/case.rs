@@ -235,4 +235,10 @@ impl Observer for Watcher<'_> {
             self.error.get_or_insert(error);
         }
     }
+
+    fn contexts(&mut self, names: &[String]) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.contexts(names);
+        }
+    }
 }

@@ -4,6 +4,7 @@ use super::{ContextError, SchedContext};
 use crate::Submitter;
 use crate::core::{Core, NO_CODELET};
 use sched_core::{Time, WorkerId, WorkerSet};
+use sched_trace::Event;
 use sched_tree::hypervisor::{Goals, Governance, Governed, Hypervisor, Progress};
 use sched_tree::{Phase, Services, Slot};
 use std::collections::BTreeMap;
@@ -191,5 +192,11 @@ impl Governed for Contexts {
 
     fn change(&mut self, context: usize, added: &WorkerSet, removed: &WorkerSet) -> Result<(), ContextError> {
         self.contexts[context].exchange_workers(added, removed)
+    }
+
+    fn moved(&mut self, worker: WorkerId, from: Option<usize>, to: usize) {
+        let id = |context: usize| self.contexts[context].context.number;
+        let backend = &self.contexts[to].submitter.core.backend;
+        backend.record(None, || Event::Moved { worker, from: from.map(id), to: id(to) });
     }
 }

@@ -157,18 +157,21 @@ pub(crate) struct Taken {
 
 impl Body {
     /// The rare fields, created if necessary.
+    #[inline]
     pub(crate) fn rare(&mut self, record: &Record) -> &mut RareFields {
         record.special.store(true, Release);
         self.rare.get_or_insert_default()
     }
 
     /// Sets the rare fields of a task that is being submitted, and may be cancelled already.
+    #[inline]
     pub(crate) fn add_rare(&mut self, record: &Record, mut fields: Box<RareFields>) {
         record.special.store(true, Release);
         fields.cancelled = self.rare.take().and_then(|rare| rare.cancelled);
         self.rare = Some(fields);
     }
 
+    #[inline]
     pub(crate) fn take(&mut self) -> Taken {
         Taken { job: self.job.take(), rare: self.rare.take() }
     }
@@ -181,15 +184,18 @@ pub(crate) struct Dependent(u32);
 impl Dependent {
     /// The task in `slot` waits; `explicit` if the application requested it, so that the failure of the other task
     /// cancels it. (For an order by data, the data carries the failure.)
+    #[inline]
     pub(crate) fn new(slot: SlotId, explicit: bool) -> Dependent {
         debug_assert!(slot.0 < 1 << 31, "a ledger has fewer than 2^31 slots");
         Dependent(slot.0 << 1 | u32::from(explicit))
     }
 
+    #[inline]
     pub(crate) fn slot(self) -> SlotId {
         SlotId(self.0 >> 1)
     }
 
+    #[inline]
     pub(crate) fn is_explicit(self) -> bool {
         self.0 & 1 != 0
     }
@@ -203,6 +209,7 @@ impl Record {
     }
 
     /// Sets up the record for a new task, which is not released before [`submitted`](Self::submitted).
+    #[inline]
     pub(crate) fn open(&self, current: &AtomicU64, sequence: u64, context: ContextId) {
         self.context.store(context.0, Relaxed);
         self.pending.open();
@@ -223,23 +230,27 @@ impl Record {
     }
 
     /// Has the `rare` of the task be looked at when it becomes ready.
+    #[inline]
     pub(crate) fn mark_special(&self) {
         self.special.store(true, Release);
     }
 
     /// Whether the task has a `rare`, checked when it becomes ready.
+    #[inline]
     pub(crate) fn is_special(&self) -> bool {
         self.special.load(Acquire)
     }
 
     /// Closes the record: the task is finished, and no task can wait for it any more. The caller holds the lock of the
     /// body.
+    #[inline]
     pub(crate) fn close(&self, current: &AtomicU64) {
         self.special.store(false, Relaxed);
         link::end(current);
     }
 
     /// Makes `dependent` wait for the task, unless it is finished. Returns whether it waits.
+    #[inline]
     pub(crate) fn link(&self, current: &AtomicU64, sequence: u64, dependent: Dependent) -> bool {
         link::link(current, sequence, || self.body.lock(), |body| body.dependents.push(dependent))
     }
@@ -259,11 +270,13 @@ impl Record {
     }
 
     /// Ends the submission of the task, which has this number of links. Returns whether it need not wait (any more).
+    #[inline]
     pub(crate) fn submitted(&self, links: u32) -> bool {
         self.pending.submitted(links)
     }
 
     /// Removes one link. Returns whether it was the last.
+    #[inline]
     pub(crate) fn release(&self) -> bool {
         self.pending.release()
     }

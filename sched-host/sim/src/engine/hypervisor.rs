@@ -5,7 +5,8 @@ use crate::backend::SimBackend;
 use crate::context::Change;
 use crate::lengths::{NEVER, Row};
 use sched_core::{WorkerId, WorkerSet};
-use sched_graph::{TaskId, Where};
+use sched_graph::{ContextId, TaskId, Where};
+use sched_trace::Event;
 use sched_tree::context::ContextError;
 use sched_tree::hypervisor::{Governance, Governed, Hypervisor, Progress};
 use std::collections::HashMap;
@@ -121,6 +122,12 @@ impl Governed for Contexts<'_, '_, '_> {
     fn change(&mut self, context: usize, added: &WorkerSet, removed: &WorkerSet) -> Result<(), ContextError> {
         let change = Change::Workers { added: added.clone(), removed: removed.clone() };
         self.engine.exchange(self.numbers[context], change)
+    }
+
+    fn moved(&mut self, worker: WorkerId, from: Option<usize>, to: usize) {
+        let id = |context: usize| ContextId(self.numbers[context] as u16);
+        let event = Event::Moved { worker, from: from.map(id), to: id(to) };
+        self.engine.report(event);
     }
 }
 
