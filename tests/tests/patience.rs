@@ -20,6 +20,7 @@ fn policy(folder: &Path, tree: &str) -> String {
 
 const RUN: &[&str] = &["run", "cholesky", "--workers", "1"];
 const SIMULATE: &[&str] = &["simulate", "cholesky"];
+const SWAP: &[&str] = &["simulate", "cholesky", "--swap-to", "tree-eager"];
 
 #[test]
 fn a_component_that_does_not_come_back_ends_the_program_which_names_it() {
@@ -32,6 +33,9 @@ fn a_component_that_does_not_come_back_ends_the_program_which_names_it() {
         ("pull_task", RUN, format!("fifo {{ sticks in=pull_task {{ {every} }} }}"), "fifo/sticks"),
         ("push_task", SIMULATE, format!("sticks in=push_task {{ {every} }}"), "sticks"),
         ("pull_task", SIMULATE, format!("fifo {{ sticks in=pull_task {{ {every} }} }}"), "fifo/sticks"),
+        ("task_started", RUN, format!("sticks in=task_started {{ {every} }}"), "sticks"),
+        ("task_ended", SIMULATE, format!("sticks in=task_ended {{ {every} }}"), "sticks"),
+        ("export", SWAP, format!("sticks in=export {{ {every} }}"), "sticks"),
         ("build", RUN, format!("sticks in=build {{ {every} }}"), ""),
         ("build", SIMULATE, format!("sticks in=build {{ {every} }}"), ""),
     ] {

@@ -133,6 +133,11 @@ const STACK: usize = 8 << 20;
 /// Time that the end of a runtime waits for a worker stuck in a component.
 const STUCK_PATIENCE: Duration = Duration::from_secs(1);
 
+/// Name of the thread of a worker.
+fn worker_name(worker: usize) -> String {
+    format!("worker-{worker}")
+}
+
 impl Runtime {
     /// Starts to build a runtime with the default policy, plugins and workers.
     ///
@@ -198,7 +203,7 @@ impl Runtime {
                 let _end = ends.ended.at_end();
                 Worker::new(core, WorkerId(id as u32)).run();
             };
-            let thread = std::thread::Builder::new().name(format!("worker-{id}")).stack_size(STACK);
+            let thread = std::thread::Builder::new().name(worker_name(id)).stack_size(STACK);
             self.threads.push(thread.spawn(body)?);
         }
         Ok(reports)

@@ -4,31 +4,36 @@
 //! sample of the others are [witnessed](super::witness). Where the component declares that the host can do without the
 //! call, the host does so between two witnessed calls, unless the component was seen to lie. The calls that happen
 //! while a tree is built, exchanged or taken down are made by a thread of their own, and are waited for with patience:
-//! `drain` and the component's destructor. A drain that does not come back is a fault, and gives no tasks: the host
-//! takes them through the ledger, as it does for a component that panicked. The thread stays behind, and with it the
-//! component.
+//! `drain`, `export`, `import` and the component's destructor. One that does not come back is a fault; a drain gives no
+//! tasks then: the host takes them through the ledger, as it does for a component that panicked. The thread stays behind,
+//! and with it the component.
 
 use super::attendance::{Inside, Method, PostNumber};
 use super::call::Call;
 use super::claims::{Claims, Declaration};
 use super::deaf::Deaf;
+use super::listener::Table;
 use super::node::{TreeNode, record};
 use super::witness::{Witness, note_lie};
 use sched_core::abi::component::WireComponent;
-use sched_core::abi::extension::RawExtension;
-use sched_core::abi::std_types::{ROption, RStr, RString, RVec, Tuple2};
+use sched_core::abi::extension::{ComponentState, Named, RawExtension};
+use sched_core::abi::std_types::{ROption, RSlice, RStr, RString, RVec, Tuple2};
 use sched_core::abi::wire::{NO_ID, RawNode, RawPush};
 use sched_core::abi::{ComponentObject, RawTask, object_of};
+use std::mem::offset_of;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// How long a call is waited for that builds a component, drains it or drops it.
+/// How long a call is waited for that builds a component, hands on its state, drains it or drops it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// See the [module](self).
+#[repr(C)]
 struct Attended {
+    /// Hands on what the component has learnt, if it offers that.
+    state: ComponentState,
     /// Empty once the component is dropped, or left behind.
     inner: Option<Arc<ComponentObject>>,
     post: Arc<PostNumber>,
@@ -60,6 +65,7 @@ enum Way {
 /// The component, attended at this post, with these declarations.
 pub(super) fn attended(component: ComponentObject, post: Arc<PostNumber>, claims: Claims) -> ComponentObject {
     object_of(Attended {
+        state: ComponentState { export, import },
         inner: Some(Arc::new(component)),
         post,
         claims,
@@ -218,8 +224,76 @@ impl WireComponent for Attended {
     }
 
     fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
-        self.inner.as_ref().map_or(ROption::RNone, |inner| inner.extension(name))
+        let offered = self.inner.as_ref().map_or(ROption::RNone, |inner| inner.extension(name));
+        if name.as_str() != ComponentState::NAME || offered.is_none() {
+            return offered;
+        }
+        let this = std::ptr::from_ref(self);
+        // SAFETY: the host keeps the component, which it never moves, as long as it uses what is offered.
+        ROption::RSome(unsafe {
+            RawExtension::of_object(this.byte_add(offset_of!(Attended, state)).cast::<ComponentState>())
+        })
     }
+}
+
+impl Attended {
+    /// What `body` does with the state of the component, on a thread of its own; `None` if the component offers none, or
+    /// does not come back in time.
+    fn with_state<T: Send + 'static>(
+        &self,
+        node: &RawNode,
+        method: Method,
+        body: impl FnOnce(&Table<ComponentState>, &RawNode) -> T + Send + 'static,
+    ) -> Option<T> {
+        let inner = self.inner.clone()?;
+        let post = Arc::clone(&self.post);
+        let host = Deaf::at(node.host().place());
+        let done = in_time(&method.to_string(), move || {
+            let _inside = Inside::new(&post, method);
+            let done = Table::of(&inner).map(|table| host.with(|alone| body(&table, alone)));
+            (done, host.into_panic())
+        });
+        match done {
+            Ok((done, panic)) => {
+                if let Some(panic) = panic {
+                    node.host().report_panic(node.call(), RStr::from(panic.as_str()));
+                }
+                done
+            }
+            Err(Late) => {
+                self.post.give_up(method);
+                None
+            }
+        }
+    }
+}
+
+/// The component that has its extension at `this`.
+///
+/// # Safety
+/// The host calls with the pointer that the component offered, as long as it is there.
+unsafe fn attended_at<'a>(this: *const ()) -> &'a Attended {
+    // SAFETY: the pointer was made from one to the whole component, in `extension`.
+    unsafe { &*this.byte_sub(offset_of!(Attended, state)).cast::<Attended>() }
+}
+
+extern "C" fn export(this: *const (), node: &RawNode) -> ROption<RVec<u8>> {
+    // SAFETY: see `attended_at`.
+    let attended = unsafe { attended_at(this) };
+    let exported = attended.with_state(node, Method::Export, |state, alone| {
+        let bytes = (state.table.export)(state.extension.as_ptr(), alone);
+        bytes.into_option().map(|bytes| bytes.as_slice().to_vec())
+    });
+    exported.flatten().map(RVec::from).into()
+}
+
+extern "C" fn import(this: *const (), node: &RawNode, state: RSlice<'_, u8>) {
+    // SAFETY: see `attended_at`.
+    let attended = unsafe { attended_at(this) };
+    let bytes = state.as_slice().to_vec();
+    attended.with_state(node, Method::Import, move |state, alone| {
+        (state.table.import)(state.extension.as_ptr(), alone, bytes.as_slice().into());
+    });
 }
 
 impl Drop for Attended {

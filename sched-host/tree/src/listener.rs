@@ -23,9 +23,9 @@ pub(super) struct Offered {
 
 /// A table that a component offers, and the pointer that its functions get. It is used as long as the component is
 /// there: both are in one node, and move to another one together.
-struct Table<T: 'static> {
-    extension: RawExtension,
-    table: &'static T,
+pub(super) struct Table<T: 'static> {
+    pub(super) extension: RawExtension,
+    pub(super) table: &'static T,
 }
 
 // SAFETY: the pointer leads to a component, whose methods any thread may call; the host does not read through it.
@@ -34,7 +34,7 @@ unsafe impl<T: Sync> Send for Table<T> {}
 unsafe impl<T: Sync> Sync for Table<T> {}
 
 impl<T: Named> Table<T> {
-    fn of(component: &ComponentObject) -> Option<Table<T>> {
+    pub(super) fn of(component: &ComponentObject) -> Option<Table<T>> {
         let extension = component.extension(RStr::from(T::NAME)).into_option()?;
         // SAFETY: the extension was requested by the name of its type, and layouts were compared when the plugin was
         // loaded.
@@ -122,17 +122,24 @@ impl LiveTree {
     /// What the component of a node leaves to its successor. The caller is alone.
     pub(super) fn export(&self, node: &TreeNode) -> Option<Vec<u8>> {
         let Table { extension, table } = node.offered.state.as_ref().filter(|_| !node.is_quarantined())?;
-        let _inside = node.post.as_ref().map(|post| Inside::new(post, Method::Export));
         let call = Call::new(self, None, u32::MAX);
         let state = node.with(&call, |_, raw| (table.export)(extension.as_ptr(), raw));
+        self.quarantine_if_late(node, Method::Export);
         state.into_option().map(|state| state.as_slice().to_vec())
     }
 
     /// Hands what a predecessor left to the component of a node. The caller is alone.
     pub(super) fn import(&self, node: &TreeNode, state: &[u8]) {
         let Some(Table { extension, table }) = &node.offered.state else { return };
-        let _inside = node.post.as_ref().map(|post| Inside::new(post, Method::Import));
         let call = Call::new(self, None, u32::MAX);
         node.with(&call, |_, raw| (table.import)(extension.as_ptr(), raw, state.into()));
+        self.quarantine_if_late(node, Method::Import);
+    }
+
+    /// Lets calls pass a component by that did not come back from this one in time: it may hold a lock.
+    fn quarantine_if_late(&self, node: &TreeNode, method: Method) {
+        if node.post.as_ref().is_some_and(|post| post.given_up() == Some(method)) {
+            self.quarantine(node);
+        }
     }
 }

@@ -9,6 +9,7 @@ use super::held::guards;
 use crate::context::ContextCore;
 use crate::core::Core;
 use crate::task::failure::{ContextState, StallReport, WorkerDoing, WorkerState};
+use crate::worker_name;
 use sched_core::WorkerId;
 use sched_graph::ContextId;
 use sched_sync::in_flight::Counts;
@@ -48,7 +49,14 @@ impl StallDetector {
         };
         let abandoned =
             context.is_some_and(|context| context.config().workers.is_empty() && context.tree.fallen_back() > 0);
-        let executing = core.counters.iter().any(|counters| counters.executing.get().is_some());
+        // Looked at each time, so that it is known since when a call has not come back.
+        let is_ours = |call: &OverdueCall| core.roster.contexts().any(|context| context.tree.is_called_by(call));
+        let overdue: Vec<OverdueCall> = self.calls.overdue(period).into_iter().filter(is_ours).collect();
+        // A worker that is stuck in a component executes nothing: before or after a kernel, or in a push out of one.
+        let is_stuck = |worker: usize| overdue.iter().any(|call| call.thread == worker_name(worker));
+        let executing = core.counters.iter().enumerate();
+        let executing =
+            executing.into_iter().any(|(worker, counters)| counters.executing.get().is_some() && !is_stuck(worker));
         // Tasks may wait for a worker that is there only while a thread of the program waits.
         let is_vacant = core.outcomes.vacant_worker().is_some();
         let moved = match (self.last, abandoned) {
@@ -58,15 +66,12 @@ impl StallDetector {
             (Some(last), false) => executing || last != progress,
         };
         self.last = Some(progress);
-        // Looked at each time, so that it is known since when a call has not come back.
-        let overdue = self.calls.overdue(period);
         if moved {
             self.quiet = period;
             return None;
         }
         self.quiet += period;
-        let is_ours = |call: &OverdueCall| core.roster.contexts().any(|context| context.tree.is_called_by(call));
-        Some(Box::new(report(core, self.quiet, overdue.into_iter().filter(is_ours).collect())))
+        Some(Box::new(report(core, self.quiet, overdue)))
     }
 }
 
