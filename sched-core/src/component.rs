@@ -94,8 +94,8 @@ impl fmt::Display for Refusal {
 ///
 /// # Parts that contexts share
 ///
-/// In a part of a policy that several contexts share (`shared "name" between-contexts=#true`), a component has a node in
-/// the tree of each: [`parents`](Node::parents), [`workers_in_context`](Node::workers_in_context) and
+/// In a part of a policy that several contexts share (`shared "name" between-contexts=#true`), a component has a node
+/// in the tree of each: [`parents`](Node::parents), [`workers_in_context`](Node::workers_in_context) and
 /// [`context`](Node::context) are those of the context whose call it answers, the children and
 /// [`workers`](Node::workers) are the same in all. What it keeps should not depend on the context.
 /// [`notify_change_workers`](Component::notify_change_workers) may be called while other contexts call it.

@@ -12,9 +12,12 @@ use sched_host::runtime::{ArrayHandle, Codelet, Plan, Read, ReadWrite, Runtime, 
 use std::error::Error;
 use std::time::Instant;
 
-/// Most bodies of a leaf, and of a task that computes forces.
+/// Most bodies of a leaf, of a task that summarises a subtree alone, and of one that computes forces.
 const LEAF: usize = 16;
-const GRAIN: usize = 256;
+const SUBTREE: usize = 1024;
+const GRAIN: usize = 64;
+/// Most parts into which a task divides the bodies whose forces are computed.
+const FANOUT: usize = 8;
 /// A node stands for its bodies where it is this many times as far away as it is wide.
 const FAR: f64 = 2.0;
 /// Softens the force between bodies that are near.
@@ -93,7 +96,7 @@ struct Subtree {
     join: Codelet<(ReadWrite<[Node]>,), usize>,
 }
 
-/// Computes the forces on some bodies, by halves.
+/// Computes the forces on some bodies, by parts of them.
 type Attract = Codelet<(Read<[Body]>, Read<[Body]>, Read<[Node]>, Write<[Force]>), Targets>;
 
 struct Targets {
@@ -106,8 +109,8 @@ struct Targets {
 
 fn summarising(runtime: &Runtime) -> Summarise {
     let kernel = |context: &sched_host::runtime::Context<'_, Subtree>, (bodies, nodes): (&[Body], &mut [Node])| {
-        if nodes.len() == 1 {
-            nodes[0] = leaf(bodies);
+        if bodies.len() <= SUBTREE {
+            summarise_plainly(bodies, nodes);
             return Ok(());
         }
         let Subtree { bodies: of_bodies, nodes: of_nodes, summarise, join } = context.params;
@@ -140,10 +143,11 @@ fn attracting(runtime: &Runtime) -> Attract {
             return Ok(());
         }
         let Targets { all, nodes, on, forces, attract } = context.params;
-        let halves = on.partition(&Plan::ranges(2)).map_err(|error| error.to_string())?;
-        let parts = forces.partition(&Plan::ranges(2)).map_err(|error| error.to_string())?;
+        let plan = Plan::ranges(on.len().div_ceil(GRAIN).min(FANOUT));
+        let bodies = on.partition(&plan).map_err(|error| error.to_string())?;
+        let parts = forces.partition(&plan).map_err(|error| error.to_string())?;
         let nest = context.nest();
-        for (on, forces) in halves.iter().zip(&parts) {
+        for (on, forces) in bodies.iter().zip(&parts) {
             let (all, nodes, attract) = (all.clone(), nodes.clone(), attract.clone());
             let targets = Targets { all, nodes, on: on.clone(), forces: forces.clone(), attract };
             let data = (on, &context.params.all, &context.params.nodes, forces);
@@ -180,7 +184,7 @@ fn forces(runtime: &Runtime, bodies: &[Body]) -> Result<Vec<Force>, Box<dyn Erro
     Ok(forces)
 }
 
-/// The same by plain recursion.
+/// Summarises a subtree by plain recursion.
 fn summarise_plainly(bodies: &[Body], nodes: &mut [Node]) {
     if nodes.len() == 1 {
         nodes[0] = leaf(bodies);

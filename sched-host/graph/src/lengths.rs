@@ -6,10 +6,10 @@ use std::time::Duration;
 
 /// Execution time of a task on each architecture, in whole nanoseconds, where the graph gives one.
 ///
-/// A task with any such time runs on the architectures that have one, and on others where a platform names the kernel of
-/// the task, or has a speed for every kernel and the operations of the task are known: so the graph of a run, which has the measured times of this machine's cores, can be simulated with
-/// accelerators. Most graphs give no time: then the platform or the performance models, which know kinds and footprints,
-/// decide.
+/// A task with any such time runs on the architectures that have one, and on others where a platform names the kernel
+/// of the task, or has a speed for every kernel and the operations of the task are known: so the graph of a run, which
+/// has the measured times of this machine's cores, can be simulated with accelerators. Most graphs give no time: then
+/// the platform or the performance models, which know kinds and footprints, decide.
 ///
 /// ```
 /// use sched_core::Arch;

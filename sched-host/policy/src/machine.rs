@@ -26,7 +26,8 @@ pub trait Machine {
         WorkerSet::first(u32::try_from(self.workers()).unwrap_or(u32::MAX))
     }
 
-    /// The machine that [`present`](Self::present) is a part of, if there is more: what contexts share covers all of it.
+    /// The machine that [`present`](Self::present) is a part of, if there is more: what contexts share covers all of
+    /// it.
     fn whole(&self) -> Option<&dyn Machine> {
         None
     }

@@ -170,9 +170,9 @@ impl Builder {
     ///
     /// While no thread of the program waits, tasks that the policy has assigned to that worker stay where they are, and
     /// a parallel task does not begin if its team includes the worker. A [future](super::Submitter::ended) does not
-    /// wait, and tasks that wait do so on the worker that they have. If several threads wait, one of them is the worker.
-    /// Threads of the program are not bound: on a machine with several NUMA nodes, the program binds its thread where
-    /// the last worker belongs.
+    /// wait, and tasks that wait do so on the worker that they have. If several threads wait, one of them is the
+    /// worker. Threads of the program are not bound: on a machine with several NUMA nodes, the program binds its thread
+    /// where the last worker belongs.
     pub fn main_worker(mut self) -> Builder {
         self.main_worker = true;
         self

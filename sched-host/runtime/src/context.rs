@@ -8,9 +8,10 @@
 //! # Workers
 //!
 //! Contexts may share workers. A worker of several contexts asks each in turn, starting after the one that gave it the
-//! last task, so it serves them fairly by number of tasks. Nothing else is shared, unless policies say so: components of
-//! a context see only its workers and its tasks. A part of a policy that is `shared` with `between-contexts=#true` exists
-//! once for all contexts that have it, and its tasks are executed by the workers of any of them. Data and dependencies belong to the runtime; a task may wait for tasks of other contexts.
+//! last task, so it serves them fairly by number of tasks. Nothing else is shared, unless policies say so: components
+//! of a context see only its workers and its tasks. A part of a policy that is `shared` with `between-contexts=#true`
+//! exists once for all contexts that have it, and its tasks are executed by the workers of any of them. Data and
+//! dependencies belong to the runtime; a task may wait for tasks of other contexts.
 //!
 //! [`SchedContext::add_workers`], [`remove_workers`](SchedContext::remove_workers) and
 //! [`swap_policy`](SchedContext::swap_policy) may be called at any time, by any thread, and are one operation: the

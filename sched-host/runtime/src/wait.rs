@@ -29,9 +29,9 @@ use std::sync::atomic::Ordering::*;
 use std::task::Waker;
 
 impl Core {
-    /// Waits until `done`, or until the run or the awaited context has stalled. The worker without a thread, if there is
-    /// one, is this thread meanwhile, or another one that waits. (Where all workers have threads, this thread sleeps: it
-    /// could only take over a worker that has nothing to do.)
+    /// Waits until `done`, or until the run or the awaited context has stalled. The worker without a thread, if there
+    /// is one, is this thread meanwhile, or another one that waits. (Where all workers have threads, this thread
+    /// sleeps: it could only take over a worker that has nothing to do.)
     pub(crate) fn wait_until(
         &self,
         context: Option<&ContextCore>,
@@ -290,8 +290,8 @@ impl Entered {
         self.shared.has_come_or_wakes(waker.clone())
     }
 
-    /// Gives up a turn that has not come; `false` if it has. The turn cannot end yet, so the thread that would report it
-    /// ends it then.
+    /// Gives up a turn that has not come; `false` if it has. The turn cannot end yet, so the thread that would report
+    /// it ends it then.
     fn give_up(&self) -> bool {
         self.shared.give_up(self.key.slot.0)
     }

@@ -177,7 +177,8 @@ impl Worker {
         found
     }
 
-    #[inline]
+    // Inlined into both loops that execute tasks: what it gets from `look` stays in registers.
+    #[inline(always)]
     fn execute(&mut self, slot: &'static Slot) {
         let watch = self.core.outcomes.watch();
         if watch.for_turns() && !self.core.take_turns(self.core.place(slot.id()), self.id, &mut self.scratch) {

@@ -206,8 +206,8 @@ impl Simulation {
         self.request(context, when, RequestedChange::RemoveWorkers(workers.into_iter().collect()))
     }
 
-    /// Lets a [hypervisor](sched_tree::hypervisor) move workers between contexts, so that they attain these goals. Times
-    /// are those of the virtual clock. [`SimOutcome::governance`] reports what it did.
+    /// Lets a [hypervisor](sched_tree::hypervisor) move workers between contexts, so that they attain these goals.
+    /// Times are those of the virtual clock. [`SimOutcome::governance`] reports what it did.
     ///
     /// ```
     /// use sched_graph::{TaskGraph, generate::independent};

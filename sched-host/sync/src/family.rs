@@ -3,11 +3,11 @@
 //! # Protocol
 //!
 //! The count of a [`Family`] begins at 1, for the kernel of the task; each nested task [enters](Family::enter), on the
-//! thread of the kernel and before that returns, and [leaves](Family::leave) when it has ended. Whoever brings the count
-//! to 0 ends the task. The kernel leaves too, so the count is not 0 before, however soon nested tasks end.
+//! thread of the kernel and before that returns, and [leaves](Family::leave) when it has ended. Whoever brings the
+//! count to 0 ends the task. The kernel leaves too, so the count is not 0 before, however soon nested tasks end.
 //!
-//! A nested task that needs what the kernel holds waits for its return: it enters with its name, and is in the list that
-//! the [return](Family::returned) takes. One that needs nothing of that may begin at once.
+//! A nested task that needs what the kernel holds waits for its return: it enters with its name, and is in the list
+//! that the [return](Family::returned) takes. One that needs nothing of that may begin at once.
 //!
 //! *The last one sees all.* Each leaves with release, and the last one with acquire: it sees what the kernel and every
 //! nested task have done.
@@ -37,7 +37,8 @@ impl<T> Family<T> {
         self.left.load(Acquire) == 0
     }
 
-    /// Counts a nested task. Returns whether it waits for the return of the kernel, if it is to: then it is given a name.
+    /// Counts a nested task. Returns whether it waits for the return of the kernel, if it is to: then it is given a
+    /// name.
     pub fn enter(&self, waits: Option<T>) -> bool {
         self.left.fetch_add(1, AcqRel);
         let Some(task) = waits else { return false };

@@ -2,10 +2,10 @@
 //!
 //! # Protocol
 //!
-//! Workers [leave](Settling::leave) parts, each in a place of its own. Those who need the whole come later: the order of
-//! tasks says so, and what the parts were left with is seen by them for that reason. But several may come at once. The
-//! first one puts the parts together under a lock that the others wait for ([`settle`](Settling::settle)); who finds that
-//! nothing is pending has seen the result, since the flag is cleared after it is complete.
+//! Workers [leave](Settling::leave) parts, each in a place of its own. Those who need the whole come later: the order
+//! of tasks says so, and what the parts were left with is seen by them for that reason. But several may come at once.
+//! The first one puts the parts together under a lock that the others wait for ([`settle`](Settling::settle)); who
+//! finds that nothing is pending has seen the result, since the flag is cleared after it is complete.
 //!
 //! If putting them together panics, parts are lost: all who come later panic too.
 

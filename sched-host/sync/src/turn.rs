@@ -2,15 +2,15 @@
 //!
 //! # Protocol
 //!
-//! The program asks for its turn at data. The thread that lets go of the data says that it has [come](Turn::come), once;
-//! meanwhile the program looks whether it has, leaves a waker, or [gives it up](Turn::give_up).
+//! The program asks for its turn at data. The thread that lets go of the data says that it has [come](Turn::come),
+//! once; meanwhile the program looks whether it has, leaves a waker, or [gives it up](Turn::give_up).
 //!
-//! *Exactly one side ends the turn.* Coming and giving up both exchange the state, so one of them sees the other: a turn
-//! that came first is the program's, which ends it, and one that was given up first is ended by the thread that says
-//! that it has come.
+//! *Exactly one side ends the turn.* Coming and giving up both exchange the state, so one of them sees the other: a
+//! turn that came first is the program's, which ends it, and one that was given up first is ended by the thread that
+//! says that it has come.
 //!
-//! *No waker is left behind.* A waker is left under its lock, before the look at the state; the state is exchanged before
-//! the waker is taken under that lock. So the waker is taken, or the look sees that the turn has come.
+//! *No waker is left behind.* A waker is left under its lock, before the look at the state; the state is exchanged
+//! before the waker is taken under that lock. So the waker is taken, or the look sees that the turn has come.
 
 #[cfg(all(test, loom))]
 mod models;

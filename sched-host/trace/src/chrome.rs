@@ -1,9 +1,9 @@
 //! The Trace Event Format of Perfetto and `chrome://tracing`.
 //!
 //! Three "processes" group the tracks: the workers, the links between memories, and the scheduler, with a counter for
-//! each node that stored tasks and a mark for each refusal, fault and line of the log. A worker that the hypervisor moves
-//! to another context has a mark on its track. An arrow leads from a task to
-//! each that it made ready. Times are in microseconds, as the format requires, with nanoseconds as decimals.
+//! each node that stored tasks and a mark for each refusal, fault and line of the log. A worker that the hypervisor
+//! moves to another context has a mark on its track. An arrow leads from a task to each that it made ready. Times are
+//! in microseconds, as the format requires, with nanoseconds as decimals.
 
 use super::event::{Event, Note};
 use super::timeline::{Activity, Timeline};

@@ -2,10 +2,10 @@
 //!
 //! # How it works
 //!
-//! A definition `shared "name" between-contexts=#true` has one instance for all contexts of a ledger whose policies have
-//! it. The component of each of its nodes exists once ([`SharedPart`]). Each tree has a node of its own for it, a *view*:
-//! with the parents and the workers of its context, and the children that all views have. So a component pushes to, and
-//! pulls from, the context whose call it answers; [`workers`](sched_core::Node::workers) are all workers below,
+//! A definition `shared "name" between-contexts=#true` has one instance for all contexts of a ledger whose policies
+//! have it. The component of each of its nodes exists once ([`SharedPart`]). Each tree has a node of its own for it, a
+//! *view*: with the parents and the workers of its context, and the children that all views have. So a component pushes
+//! to, and pulls from, the context whose call it answers; [`workers`](sched_core::Node::workers) are all workers below,
 //! [`workers_in_context`](sched_core::Node::workers_in_context) those of that context.
 //!
 //! A task in such a part belongs to the part: a worker of any context that shares it may execute it. The ledger notes
@@ -16,22 +16,23 @@
 //! Calls of several trees are in one component at a time, and each tree has a gate of its own. A tree never calls
 //! another; it leaves a note, and wakes workers that see to it:
 //!
-//! - *Room.* A push that is refused is noted at its view, then tried once more. A pull through another view that takes a
-//!   task finds the note, and wakes the workers of the view that was refused: what waits above it moves at their pull.
-//!   Of a pull that takes the task before the second attempt, that attempt profits; one that comes after it sees the
-//!   note.
-//! - *Failure.* A component that fails in one context fails in all. The other trees quarantine their views at their next
-//!   call into it, or when a worker of theirs finds nothing to do, for which one is woken
+//! - *Room.* A push that is refused is noted at its view, then tried once more. A pull through another view that takes
+//!   a task finds the note, and wakes the workers of the view that was refused: what waits above it moves at their
+//!   pull. Of a pull that takes the task before the second attempt, that attempt profits; one that comes after it sees
+//!   the note.
+//! - *Failure.* A component that fails in one context fails in all. The other trees quarantine their views at their
+//!   next call into it, or when a worker of theirs finds nothing to do, for which one is woken
 //!   ([`Fallback::call_attention`]). A task in it may be in the hands of a call of another tree, so tasks are not taken
-//!   back before each tree was alone once and has *sealed* its view: no call of it is inside any more, and none follows.
-//!   The tree that seals the last view takes all tasks.
+//!   back before each tree was alone once and has *sealed* its view: no call of it is inside any more, and none
+//!   follows. The tree that seals the last view takes all tasks.
 //!
 //! # A tree is exchanged
 //!
 //! One exchange at a time involves shared parts ([`SharedParts::exchanging`]); calls of other trees go on meanwhile.
 //! The component of a part that the next tree has as well, or that another tree has, stays where it is, with its tasks:
-//! each is noted at a view below which a worker can execute it, that of the next tree if possible. If there is none, the
-//! exchange is refused, since a component that others use cannot be drained. The last tree that has a part drains it.
+//! each is noted at a view below which a worker can execute it, that of the next tree if possible. If there is none,
+//! the exchange is refused, since a component that others use cannot be drained. The last tree that has a part drains
+//! it.
 
 mod moves;
 mod viewed;
@@ -172,7 +173,8 @@ impl SharedPart {
     }
 }
 
-/// Shared parts by the name of their definition, and their own. There are several of one name while a tree is exchanged.
+/// Shared parts by the name of their definition, and their own. There are several of one name while a tree is
+/// exchanged.
 type ByName = BTreeMap<(String, String), Vec<Weak<SharedPart>>>;
 
 /// The shared parts of all trees of a ledger.

@@ -239,8 +239,8 @@ impl LiveTree {
         }
     }
 
-    /// Takes every task that this tree holds, or that fell out of it, but those of components that are `kept` or `staying`. The
-    /// caller is alone, and then owns them.
+    /// Takes every task that this tree holds, or that fell out of it, but those of components that are `kept` or
+    /// `staying`. The caller is alone, and then owns them.
     fn give_up_tasks(&self, kept: &[Pair], staying: &[Staying]) -> Vec<&'static Slot> {
         let numbers = self.numbers();
         let stays: HashSet<NodeId> =

@@ -24,8 +24,8 @@ pub struct Governor {
 }
 
 impl Submitter {
-    /// Lets a [hypervisor](sched_tree::hypervisor) move workers between contexts, so that they attain these goals. Times
-    /// begin now. One at a time should govern a context.
+    /// Lets a [hypervisor](sched_tree::hypervisor) move workers between contexts, so that they attain these goals.
+    /// Times begin now. One at a time should govern a context.
     ///
     /// ```
     /// use sched_runtime::Runtime;

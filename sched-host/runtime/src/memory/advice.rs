@@ -1,5 +1,5 @@
-//! What the program says about its data ahead of tasks: where it will be used, that it will not, or that its value is of
-//! no use any more.
+//! What the program says about its data ahead of tasks: where it will be used, that it will not, or that its value is
+//! of no use any more.
 //!
 //! Each is an access to the data in its turn that is no task, so what tasks see does not depend on when it happens.
 
@@ -83,9 +83,10 @@ impl Submitter {
         Ok(())
     }
 
-    /// Declares the value of data, or of a part of it, of no use any more: after all tasks submitted so far that use it.
-    /// Replicas are dropped as by [`wont_use`](Self::wont_use), and until a task [writes](crate::Write) it completely,
-    /// it counts as data that was not computed: reading it is an error, and tasks that read it are cancelled.
+    /// Declares the value of data, or of a part of it, of no use any more: after all tasks submitted so far that use
+    /// it. Replicas are dropped as by [`wont_use`](Self::wont_use), and until a task [writes](crate::Write) it
+    /// completely, it counts as data that was not computed: reading it is an error, and tasks that read it are
+    /// cancelled.
     ///
     /// ```
     /// use sched_runtime::{Runtime, Write};

@@ -1,7 +1,7 @@
 //! A bound on the tasks that are submitted and have not ended.
 //!
-//! The bound costs nothing where there is none: a context whose submissions need a closer look shows them an empty range
-//! of priorities, which each submission checks anyway.
+//! The bound costs nothing where there is none: a context whose submissions need a closer look shows them an empty
+//! range of priorities, which each submission checks anyway.
 
 use super::failure::SubmitError;
 use crate::context::ContextCore;

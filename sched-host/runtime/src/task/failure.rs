@@ -17,8 +17,8 @@ pub enum Outcome {
     Done,
     /// Its kernel panicked or returned an error.
     Failed(Arc<TaskFailure>),
-    /// It was not run: it depends on a task that failed, the program cancelled it, or its deadline has passed. Or a task
-    /// that is [nested](crate::Context::nest) in it failed.
+    /// It was not run: it depends on a task that failed, the program cancelled it, or its deadline has passed. Or a
+    /// task that is [nested](crate::Context::nest) in it failed.
     Cancelled(Arc<TaskFailure>),
 }
 

@@ -3,8 +3,8 @@
 //! # Protocol
 //!
 //! A task of a codelet that [nests](crate::CodeletBuilder::nests) has a [`NestState`]. When it ends, and which nested
-//! tasks wait for the return of its kernel, is the protocol of [`family`](sched_sync::family): its data is free for later
-//! tasks only at its end, and until the kernel has returned, it holds its data itself.
+//! tasks wait for the return of its kernel, is the protocol of [`family`](sched_sync::family): its data is free for
+//! later tasks only at its end, and until the kernel has returned, it holds its data itself.
 //!
 //! Data of the task is ordered among its nested tasks alone: to all others it is the task that uses the data, and they
 //! are behind it. In the order of all tasks, a nested one would wait for the task that it is part of, or for what waits

@@ -33,8 +33,8 @@ impl Drop for InCallback {
 impl Runtime {
     /// [Reads](Self::read) data in its turn, without waiting for it: `then` gets the guard when the tasks submitted so
     /// far that write the data have ended, and later tasks that write it wait until `then` returns. It is called by the
-    /// thread that ends the last of those tasks, or by this one if there is none; it must be short, and wait for nothing
-    /// of this runtime.
+    /// thread that ends the last of those tasks, or by this one if there is none; it must be short, and wait for
+    /// nothing of this runtime.
     ///
     /// [`wait_all`](Self::wait_all) waits for it as for a task. Tasks may call this.
     ///
@@ -67,8 +67,8 @@ impl Runtime {
         })
     }
 
-    /// [`acquire_read`](Self::acquire_read) for [writing](Self::write): `then` gets the guard after every task submitted
-    /// so far that uses the data, and all later ones wait for it.
+    /// [`acquire_read`](Self::acquire_read) for [writing](Self::write): `then` gets the guard after every task
+    /// submitted so far that uses the data, and all later ones wait for it.
     ///
     /// # Errors
     /// [`DataError::Foreign`] if the handle belongs to another runtime. Whether the data was computed is what `then`

@@ -79,8 +79,8 @@ impl fmt::Debug for TaskEnded<'_> {
 }
 
 impl Submitter {
-    /// A future that is ready when a task has ended, with its outcome. Any executor runs it; a run that makes no progress
-    /// is reported to threads that wait only.
+    /// A future that is ready when a task has ended, with its outcome. Any executor runs it; a run that makes no
+    /// progress is reported to threads that wait only.
     ///
     /// ```
     /// use sched_runtime::{Outcome, Runtime, Write};
@@ -116,7 +116,8 @@ impl Submitter {
     /// ```
     ///
     /// # Panics
-    /// If the task belongs to another runtime. A poll panics inside a task of this runtime, which might wait for itself.
+    /// If the task belongs to another runtime. A poll panics inside a task of this runtime, which might wait for
+    /// itself.
     pub fn ended(&self, task: TaskRef) -> TaskEnded<'_> {
         assert!(task.runtime == self.core.id, "a task is awaited with the runtime that it was submitted to");
         TaskEnded { core: &self.core, task, id: self.core.outcomes.wakers.next.fetch_add(1, Relaxed) }
@@ -199,7 +200,8 @@ impl Runtime {
     }
 
     /// [Changes](Self::write) data in its turn, which is taken by this call: the future is ready when the tasks
-    /// submitted so far that use it have ended. Later tasks that use it wait until the result is dropped, or the future.
+    /// submitted so far that use it have ended. Later tasks that use it wait until the result is dropped, or the
+    /// future.
     ///
     /// # Panics
     /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.

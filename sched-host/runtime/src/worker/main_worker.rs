@@ -1,8 +1,8 @@
 //! The worker without a thread of its own: a thread of the program is it while it waits.
 //!
-//! Who is it, and how the next one learns that it is vacant, is the protocol of [`waiters`](sched_sync::waiters). Here is
-//! what the thread does meanwhile: the same as the threads of other workers, and it leaves when what it waits for has
-//! happened. Nobody counts on it then: it does the wake that it deferred, and passes on the one that it got.
+//! Who is it, and how the next one learns that it is vacant, is the protocol of [`waiters`](sched_sync::waiters). Here
+//! is what the thread does meanwhile: the same as the threads of other workers, and it leaves when what it waits for
+//! has happened. Nobody counts on it then: it does the wake that it deferred, and passes on the one that it got.
 
 use super::{Stay, THIS, Worker};
 use crate::context::RestoreCurrent;

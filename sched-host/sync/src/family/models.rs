@@ -1,7 +1,7 @@
 //! Nested tasks under loom: the task ends once, after all of them, and whoever ends it sees what they did.
 //!
-//! Each of these, done by hand to `family.rs`, makes a model fail: a count that begins at 0; a nested task that is counted
-//! by itself instead of on entering; a return that leaves the list; leaving without release or without acquire.
+//! Each of these, done by hand to `family.rs`, makes a model fail: a count that begins at 0; a nested task that is
+//! counted by itself instead of on entering; a return that leaves the list; leaving without release or without acquire.
 
 use super::Family;
 use crate::model::model;

@@ -1,7 +1,7 @@
 //! What several need at once under loom: it is put together once, before any of them sees it.
 //!
-//! Each of these, done by hand to `settle.rs`, makes a model fail: no lock; no second look under the lock; the flag cleared
-//! before the parts are together; a flag that is read or cleared without an order.
+//! Each of these, done by hand to `settle.rs`, makes a model fail: no lock; no second look under the lock; the flag
+//! cleared before the parts are together; a flag that is read or cleared without an order.
 
 use super::Settling;
 use crate::model::model;

@@ -1,8 +1,8 @@
 //! Turns under loom: each is ended once, and who waits for one is woken.
 //!
-//! Each of these, done by hand to `turn.rs`, makes a model fail: no second look after a waker was left; a look before it is
-//! left only; the waker taken before the state is exchanged; a store in the place of the exchange that says that the turn
-//! has come.
+//! Each of these, done by hand to `turn.rs`, makes a model fail: no second look after a waker was left; a look before
+//! it is left only; the waker taken before the state is exchanged; a store in the place of the exchange that says that
+//! the turn has come.
 
 use super::{Came, Turn};
 use crate::model::{Parker, model};

@@ -1,8 +1,8 @@
 //! Threads that wait, under loom: each wait ends, and no task stays behind while a worker sleeps.
 //!
-//! Each of these, done by hand to `waiters.rs`, `sleep.rs` or to the worker below, makes a model fail: no look under the
-//! lock of those that park; no notification by `put`; no `disturb` after `tell`; no look at what is waited for after
-//! `announce`; no wake passed on by a thread that leaves although somebody counted on its worker.
+//! Each of these, done by hand to `waiters.rs`, `sleep.rs` or to the worker below, makes a model fail: no look under
+//! the lock of those that park; no notification by `put`; no `disturb` after `tell`; no look at what is waited for
+//! after `announce`; no wake passed on by a thread that leaves although somebody counted on its worker.
 
 use super::Waiters;
 use crate::model::model;
