@@ -175,6 +175,8 @@ impl Memories {
                         std::mem::forget(payload);
                         tracing::warn!(data = header.id, node = node.0, "the copying of data ahead of tasks panicked");
                     }
+                    // First: afterwards the program may take the data back.
+                    drop(header);
                     if let Some(core) = self.core.get().and_then(Weak::upgrade) {
                         core.end_access(turn);
                     }

@@ -128,26 +128,27 @@ impl Submitter {
 }
 
 impl Core {
-    /// Follows an advice whose turn has come; the entry ends now, or when the data is there.
+    /// Follows an advice whose turn has come; the entry ends now, or when the data is there. It holds the data no longer
+    /// then: the program may take it back.
     #[cold]
     pub(crate) fn follow_advice(
         &self,
         task: TaskPlace,
-        header: &Arc<DataHeader>,
+        header: Arc<DataHeader>,
         advice: Advice,
         scratch: &mut WorkerScratch,
     ) {
         let sequence = &task.slot.head().sequence;
         match advice {
             Advice::Wanted(node) => {
-                let hint = Hint::Data { header: Arc::clone(header), turn: task.slot.id() };
+                let hint = Hint::Data { header, turn: task.slot.id() };
                 if self.backend.memories.as_ref().is_some_and(|memories| memories.add_hint(node, hint)) {
                     return;
                 }
             }
-            Advice::Unused => aside(sequence, "the drop of a replica", || let_go(header)),
+            Advice::Unused => aside(sequence, "the drop of a replica", || let_go(&header)),
             Advice::Invalid => {
-                aside(sequence, "the drop of a replica", || let_go(header));
+                aside(sequence, "the drop of a replica", || let_go(&header));
                 let cause = cancelled(task.slot, String::new(), None, INVALIDATED);
                 let (number, outcome) = (sequence.load(Relaxed), Outcome::Cancelled(Arc::clone(&cause)));
                 self.outcomes.note_bad(ContextId::DEFAULT, number, &outcome, &cause, false);

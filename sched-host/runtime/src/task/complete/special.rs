@@ -86,7 +86,7 @@ impl Core {
         }
         if let Some((header, advice)) = rare.advice.take() {
             drop(body);
-            self.follow_advice(task, &header, advice, scratch);
+            self.follow_advice(task, header, advice, scratch);
             return false;
         }
         if let Some(recorded) = rare.launches.take() {
