@@ -264,7 +264,7 @@ fn the_verbose_list_says_what_the_scheduler_knows_of_components() {
         verbose (flow-control, one child): Writes a line for each task.
           stores tasks without limit, wants 2 tasks in a queue below
         sticks (flow-control, one child): Does not come back from a method.
-          stores tasks without limit, wants 2 tasks in a queue below
+          stores tasks without limit, hears of the tasks that workers below execute, wants 2 tasks in a queue below
           in=\"\" (a text): the method that does not come back
         lies-of-storage (special-purpose, one child): Passes tasks on, and does not do what it declares.
           stores no tasks, may refuse a task, wants 2 tasks in a queue below

@@ -152,7 +152,9 @@ fn a_wake_is_put_off_for_the_pushed_task_only() {
 fn a_combined_worker_is_woken_for_what_it_can_execute_only() {
     let mut parts = vec![part::<Fifo>("fifo", &[], &[1], None), part::<Eager>("eager", &[], &[2, 3], None)];
     // Below both is the combined worker, of number 2.
-    parts.iter_mut().for_each(|part| part.workers = WorkerSet::first(3));
+    for part in &mut parts {
+        (part.workers, part.workers_in_context) = (WorkerSet::first(3), WorkerSet::first(3));
+    }
     // It comes first, and worker 1 has no leaf.
     parts.push(part::<Combined>("both", &[], &[], Some(2)));
     parts.push(part::<Simple>("one", &[], &[], Some(0)));
