@@ -1,6 +1,6 @@
 //! `sched model`: performance models: expected durations and energy of tasks.
 
-mod bus;
+pub(crate) mod bus;
 mod energy;
 mod exchange;
 mod list;

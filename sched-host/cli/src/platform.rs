@@ -1,12 +1,12 @@
 //! `sched platform`: this machine as a platform for simulations.
 
 use crate::machine::WorkerOption;
+use crate::model::bus;
 use crate::progress::Progress;
 use crate::values::positive;
 use clap::Subcommand;
 use miette::{IntoDiagnostic, WrapErr};
-use sched_machine::topology::{BindingPlan, Topology};
-use sched_memory::measure;
+use sched_machine::topology::Topology;
 use sched_sim::Platform;
 use sched_sim::platform::{Kernels, MachineFigures, Overheads, Sized};
 use sched_tree::plugin::Registry;
@@ -62,13 +62,9 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     };
     let measured = Progress::new(false, false)
         .share("measuring", |progress| calibrate(&wanted, &registry, &topology, progress))?;
-    let nodes = by_memory_node(&plan);
-    let bus = match nodes.len() {
-        0 | 1 => None,
-        _ => {
-            Some(measure(&nodes, Some(&plan)).into_diagnostic().wrap_err("no thread could be started to copy memory")?)
-        }
-    };
+    // A platform has only memory nodes with workers.
+    let nodes: Vec<_> = bus::by_node(&plan).into_iter().filter(|workers| !workers.is_empty()).collect();
+    let bus = if nodes.len() > 1 { Some(bus::measured(&nodes, &plan)?) } else { None };
     let figures = MachineFigures { bus, ..figures_of(measured) };
     let text = Platform::describe("this-machine", &topology, &plan, &figures);
     // What is written can be read.
@@ -90,13 +86,4 @@ fn figures_of(measured: Calibrated) -> MachineFigures {
         measured: kernels.into_iter().map(sized).collect(),
         gflops: [(Kernels::ANY.to_owned(), gflops)].into(),
     }
-}
-
-/// The workers of each memory node that has any, in the order of the nodes.
-fn by_memory_node(plan: &BindingPlan) -> Vec<Vec<usize>> {
-    let mut nodes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (number, worker) in plan.workers().iter().enumerate() {
-        nodes.entry(worker.numa.unwrap_or(0)).or_default().push(number);
-    }
-    nodes.into_values().collect()
 }

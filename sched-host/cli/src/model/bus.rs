@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Re
     let bus = if let Some(nodes) = args.memory_nodes {
         let plan = BindingPlan::new(&topology, BindingPlan::default_workers(&topology))?.with_memory_nodes(nodes)?;
         file = None;
-        measured(&plan)?
+        measured(&by_node(&plan), &plan)?
     } else if is_here {
         let plan = BindingPlan::new(&topology, BindingPlan::default_workers(&topology))?;
         let nodes = by_node(&plan);
@@ -72,7 +72,7 @@ pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Re
             file = None;
             Bus::default()
         } else if args.measure {
-            let bus = measured(&plan)?;
+            let bus = measured(&by_node(&plan), &plan)?;
             problems.extend(store.keep_bus(&bus)?.map(|moved| moved.to_string()));
             bus
         } else {
@@ -98,7 +98,7 @@ pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Re
 }
 
 /// The workers of each memory node.
-fn by_node(plan: &BindingPlan) -> Vec<Vec<usize>> {
+pub(crate) fn by_node(plan: &BindingPlan) -> Vec<Vec<usize>> {
     let mut nodes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for place in plan.workers() {
         nodes.entry(place.numa.unwrap_or(0) as usize).or_default().push(place.worker);
@@ -111,8 +111,9 @@ fn by_node(plan: &BindingPlan) -> Vec<Vec<usize>> {
     }
 }
 
-fn measured(plan: &BindingPlan) -> miette::Result<Bus> {
-    let measured = measure(&by_node(plan), Some(plan)).into_diagnostic();
+/// Measures transfers between memory nodes with these workers.
+pub(crate) fn measured(nodes: &[Vec<usize>], plan: &BindingPlan) -> miette::Result<Bus> {
+    let measured = measure(nodes, Some(plan)).into_diagnostic();
     measured.wrap_err("no threads could be started to measure with")
 }
 
