@@ -1,5 +1,5 @@
 //! Every task runs once, for as long as one has patience: while components panic, policies are swapped, workers join
-//! and leave, and plugins are rebuilt.
+//! and leave, plugins are rebuilt, and two contexts come to share a part and leave it.
 //!
 //! `SCHED_SOAK_TASKS=100000000 cargo test --release -p sched-tests --test soak -- --ignored --nocapture` runs at least
 //! this many tasks, or stops after `SCHED_SOAK_SECONDS`. A small number runs always.
@@ -36,7 +36,20 @@ const PANICKING: [&str; 4] = [
 /// The tree with the component of the plugin that is rebuilt.
 const REBUILT: &str = r#"lifo-in-c { eager { each "worker" { worker } } }"#;
 
-/// What was done to the context meanwhile.
+/// Trees with parts that contexts share. In the last one the part fails.
+const SHARING: [&str; 4] = [
+    r#"eager { use "all" }; shared "all" between-contexts=#true { fifo { eager { each "worker" { worker } } } }"#,
+    r#"fifo { random { each "worker" { use "own" } } }
+       shared "own" each="worker" between-contexts=#true { fifo ntasks-threshold=2 { worker } }"#,
+    r#"eager-prio { use "narrow" }
+       shared "narrow" between-contexts=#true { prio ntasks-threshold=1 { eager { each "worker" { worker } } } }"#,
+    r#"fifo { eager { use "frail" } }
+       shared "frail" between-contexts=#true {
+           bad what="panic in pull" after=500 stores=#true { eager { each "worker" { worker } } }
+       }"#,
+];
+
+/// What was done to the contexts meanwhile.
 #[derive(Default)]
 struct Done {
     rounds: AtomicU64,
@@ -44,13 +57,20 @@ struct Done {
     resizes: AtomicU64,
     rescans: AtomicU64,
     taken_up: AtomicU64,
+    shared: AtomicU64,
+}
+
+impl Done {
+    fn is_enough(&self) -> bool {
+        self.rounds.load(Acquire) >= LEAST && self.shared.load(Acquire) > 0
+    }
 }
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|error| panic!("{name}={text}: {error}")))
 }
 
-/// Changes the context until `stop` is set. `builds` are two builds of the plugin in `plugins`, if there is a C
+/// Changes the first context until `stop` is set. `builds` are two builds of the plugin in `plugins`, if there is a C
 /// compiler.
 fn disturb(
     runtime: &Runtime,
@@ -61,9 +81,10 @@ fn disturb(
 ) {
     let mut round = 0_usize;
     while !stop.load(Acquire) {
-        let tree = match round % 3 {
-            0 => PANICKING[round / 3 % PANICKING.len()],
-            1 => SHAPES[round / 3 % SHAPES.len()],
+        let tree = match round % 4 {
+            0 => PANICKING[round / 4 % PANICKING.len()],
+            1 => SHAPES[round / 4 % SHAPES.len()],
+            2 => SHARING[round / 4 % SHARING.len()],
             _ if builds.is_some() => REBUILT,
             _ => EAGER,
         };
@@ -85,6 +106,23 @@ fn disturb(
         }
         round += 1;
         done.rounds.fetch_add(1, Release);
+    }
+}
+
+/// Changes the second context until `stop` is set: it shares a part with the first one at times.
+fn disturb_beside(context: &SchedContext, (done, stop): (&Done, &AtomicBool)) {
+    let mut round = 0_usize;
+    while !stop.load(Acquire) {
+        let tree = if round % 3 == 2 { EAGER } else { SHARING[round % SHARING.len()] };
+        // A part that the first context has failed to change, or defines otherwise, stays.
+        if context.swap_policy_value(policy(tree)).is_ok() && tree != EAGER {
+            done.shared.fetch_add(1, Relaxed);
+        }
+        let resized = if round.is_multiple_of(2) { context.remove_workers([1]) } else { context.add_workers([1]) };
+        if resized.is_ok() {
+            done.resizes.fetch_add(1, Relaxed);
+        }
+        round += 1;
     }
 }
 
@@ -112,8 +150,9 @@ impl Work {
         Work { alone: alone.build(), chained: chained.build(), chains, runs }
     }
 
-    fn run_batch(&self, runtime: &Runtime, context: &SchedContext) {
+    fn run_batch(&self, runtime: &Runtime, contexts: [&SchedContext; 2]) {
         for task in 0..BATCH {
+            let context = contexts[task / 64 % 2];
             let submitted = match task % 8 {
                 0 => {
                     let chain = &self.chains[task / 8 % self.chains.len()];
@@ -123,7 +162,7 @@ impl Work {
             };
             submitted.expect("the task is sound");
         }
-        context.wait_all().unwrap_or_else(|end| panic!("{end}"));
+        runtime.wait_all().unwrap_or_else(|end| panic!("{end}"));
         for (task, runs) in self.runs.iter().enumerate() {
             assert_eq!(runs.swap(0, Relaxed), 1, "task {task} runs once");
         }
@@ -145,25 +184,28 @@ fn soak(tasks: u64, limit: Duration) -> u64 {
     let registry = registry.components("test", vec![Offer::of::<Bad>()]).load().expect("the components are sound");
     let runtime = stock::builder(EAGER, 4, Vec::new()).registry(Arc::new(registry)).build().expect("it starts");
     let context = runtime.context("soaked").policy_value(policy(EAGER)).workers([0, 1, 2, 3]).build().expect("it fits");
+    let beside = runtime.context("beside").policy_value(policy(EAGER)).workers([0, 1]).build().expect("it fits");
     let (work, stop, done) = (Work::new(&runtime), AtomicBool::new(false), Done::default());
     let (began, mut count) = (Instant::now(), 0);
     let builds = files.as_ref().map(|files| files.each_ref().map(|file| &**file));
     thread::scope(|scope| {
         let disturber = scope.spawn(|| disturb(&runtime, &context, plugins.path(), builds, (&done, &stop)));
-        while count < tasks && began.elapsed() < limit || done.rounds.load(Acquire) < LEAST {
-            work.run_batch(&runtime, &context);
+        let other = scope.spawn(|| disturb_beside(&beside, (&done, &stop)));
+        while count < tasks && began.elapsed() < limit || !done.is_enough() {
+            work.run_batch(&runtime, [&context, &beside]);
             count += BATCH as u64;
         }
         stop.store(true, Release);
         disturber.join().expect("no change panics");
+        other.join().expect("no change panics");
     });
-    let [swaps, resizes, rescans, taken] =
-        [done.swaps, done.resizes, done.rescans, done.taken_up].map(|all| all.into_inner());
+    let [swaps, resizes, rescans, taken, shared] =
+        [done.swaps, done.resizes, done.rescans, done.taken_up, done.shared].map(|all| all.into_inner());
     let faults = runtime.faults().len();
     let _ = writeln!(
         std::io::stdout(),
         "{count} tasks once each in {:.0?}: {swaps} swaps, {resizes} resizes, {rescans} rescans that found {taken} new \
-         builds, {faults} faults on record",
+         builds, {shared} swaps to a shared part beside, {faults} faults on record",
         began.elapsed()
     );
     assert!(swaps > 0 && resizes > 0, "the context was changed meanwhile");

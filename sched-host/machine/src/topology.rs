@@ -64,10 +64,38 @@ pub struct Topology {
     allowed: Vec<u32>,
     distances: Distances,
     this_machine: bool,
-    hwloc: Arc<hwlocality::Topology>,
+    /// hwloc's own form, where the description came from it.
+    hwloc: Option<Arc<hwlocality::Topology>>,
 }
 
 impl Topology {
+    /// A machine of this many cores with one PU each, and nothing else: no packages, caches or memory nodes. It is made
+    /// without hwloc, for programs that run where hwloc cannot, such as under Miri.
+    ///
+    /// ```
+    /// # use sched_machine::topology::{BindingPlan, Level, Topology};
+    /// let machine = Topology::flat(4);
+    /// assert_eq!(machine.level(Level::Core).len(), 4);
+    /// assert_eq!(BindingPlan::new(&machine, 3)?.workers().len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn flat(cores: u32) -> Self {
+        let of = |level, index, pus: Vec<u32>, children| Object {
+            level,
+            os_index: index,
+            logical_index: index.unwrap_or(0),
+            pus,
+            memory_bytes: None,
+            children,
+        };
+        let pu = |index: u32| of(Level::Pu, Some(index), vec![index], Vec::new());
+        let core = |index: u32| of(Level::Core, Some(index), vec![index], vec![pu(index)]);
+        let root = of(Level::Machine, None, (0..cores).collect(), (0..cores).map(core).collect());
+        let (distances, allowed) = (Distances::new(&root), root.pus.clone());
+        Self { source: Source::Flat { cores }, root, allowed, distances, this_machine: false, hwloc: None }
+    }
+
     fn new(source: Source, hwloc: hwlocality::Topology) -> Self {
         let root = convert::tree(&hwloc, &[]);
         Self::of(source, hwloc, root)
@@ -77,7 +105,7 @@ impl Topology {
         let distances = Distances::new(&root);
         let this_machine = hwloc.is_this_system();
         let allowed = source::allowed_pus(&hwloc, &root);
-        Self { source, root, allowed, distances, this_machine, hwloc: Arc::new(hwloc) }
+        Self { source, root, allowed, distances, this_machine, hwloc: Some(Arc::new(hwloc)) }
     }
 
     /// The source of the description.

@@ -21,11 +21,22 @@ struct Value {
 #[derive(Clone, Debug)]
 struct Step {
     modes: [Option<AccessMode>; DATA],
-    /// Says afterwards that this data is not used for now, or on which memory node it is wanted.
-    advice: Option<(usize, Option<u32>)>,
+    /// What the program says afterwards of this data.
+    advice: Option<(usize, Advice)>,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Advice {
+    Unused,
+    WantedOn(u32),
+    Invalid,
+}
+
+fn advice() -> impl Strategy<Value = Advice> {
+    prop_oneof![1 => Just(Advice::Unused), 4 => (0..4_u32).prop_map(Advice::WantedOn)]
+}
+
+fn step(advice: impl Strategy<Value = Advice>) -> impl Strategy<Value = Step> {
     let mode = prop_oneof![
         3 => Just(None),
         3 => Just(Some(AccessMode::Read)),
@@ -33,7 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Some(AccessMode::ReadWrite)),
         1 => Just(Some(AccessMode::Commute)),
     ];
-    let advice = prop_oneof![4 => Just(None), 1 => (0..DATA, prop::option::of(0..4_u32)).prop_map(Some)];
+    let advice = prop_oneof![4 => Just(None), 1 => (0..DATA, advice).prop_map(Some)];
     (prop::array::uniform4(mode), advice).prop_map(|(modes, advice)| Step { modes, advice })
 }
 
@@ -49,14 +60,24 @@ fn seen<'a>(values: impl Iterator<Item = &'a Value>) -> usize {
     numbers.fold(0, |hash: usize, number| hash.wrapping_mul(31).wrapping_add(number))
 }
 
-/// Values at the end, and what each step saw, when the steps of these indices run one after the other.
-fn in_order(steps: &[Step], indices: impl Iterator<Item = usize>) -> (Vec<Value>, Vec<Vec<usize>>) {
-    let (mut values, mut sights) = (vec![Value::default(); DATA], vec![Vec::new(); steps.len()]);
+/// Values at the end, and what each step saw, when the steps of these indices run one after the other. A step that uses
+/// what is invalid does not run, and what it would have written is invalid.
+fn in_order(steps: &[Step], indices: impl Iterator<Item = usize>) -> (Vec<Option<Value>>, Vec<Vec<usize>>) {
+    let (mut values, mut sights) = (vec![Some(Value::default()); DATA], vec![Vec::new(); steps.len()]);
     for (index, step) in indices.map(|index| (index, &steps[index])) {
-        sights[index].push(seen(step.with(AccessMode::Read).map(|data| &values[data])));
-        step.with(AccessMode::Write).for_each(|data| values[data] = Value { log: vec![index], sum: 0 });
-        step.with(AccessMode::ReadWrite).for_each(|data| values[data].log.push(index));
-        step.with(AccessMode::Commute).for_each(|data| values[data].sum += index);
+        let changed = || step.with(AccessMode::ReadWrite).chain(step.with(AccessMode::Commute));
+        let is_sound = step.with(AccessMode::Read).chain(changed()).all(|data| values[data].is_some());
+        if is_sound {
+            sights[index].push(seen(step.with(AccessMode::Read).flat_map(|data| &values[data])));
+            step.with(AccessMode::Write).for_each(|data| values[data] = Some(Value { log: vec![index], sum: 0 }));
+            step.with(AccessMode::ReadWrite).for_each(|data| values[data].iter_mut().for_each(|v| v.log.push(index)));
+            step.with(AccessMode::Commute).for_each(|data| values[data].iter_mut().for_each(|v| v.sum += index));
+        } else {
+            changed().chain(step.with(AccessMode::Write)).for_each(|data| values[data] = None);
+        }
+        if let Some((data, Advice::Invalid)) = step.advice {
+            values[data] = None;
+        }
     }
     (values, sights)
 }
@@ -109,19 +130,25 @@ fn check(runtime: &Runtime, steps: &[Step], recorded: Range<usize>, times: usize
         let task = runtime.task_with(&codelet, index, (&read, &write, &update, &commute));
         task.sched_data(worker(index)).submit().expect("the task is sound");
         let nodes = runtime.memory_nodes().len().max(1) as u32;
-        let advised = step.advice.map_or(Ok(()), |(data, node)| match node {
-            Some(node) => runtime.prefetch(&handles[data], node % nodes),
-            None => runtime.wont_use(&handles[data]),
+        let advised = step.advice.map_or(Ok(()), |(data, advice)| match advice {
+            Advice::WantedOn(node) => runtime.prefetch(&handles[data], node % nodes),
+            Advice::Unused => runtime.wont_use(&handles[data]),
+            Advice::Invalid => runtime.invalidate(&handles[data]),
         });
         advised.expect("it is the runtime's own");
     }
-    runtime.wait_all().expect("every task runs");
+    runtime.wait_all().expect("no task fails");
     let again = (0..times).flat_map(|_| recorded.clone());
     let (values, expected) = in_order(steps, (0..recorded.start).chain(again).chain(recorded.end..steps.len()));
     let sights: Vec<Vec<usize>> = sights.iter().map(|sight| sight.lock().unwrap().clone()).collect();
     assert_eq!(sights, expected, "each task sees what was written last before it");
     drop(recording);
     for (handle, value) in handles.into_iter().zip(values) {
+        let Some(value) = value else {
+            let error = runtime.read(&handle).map(|value| value.clone()).expect_err("the data is not good");
+            assert!(error.to_string().contains("the program has invalidated the data"), "{error}");
+            continue;
+        };
         assert_eq!(*runtime.read(&handle).expect("the data is good"), value);
         assert_eq!(runtime.unregister(handle).expect("the data is good").expect("it is the only handle"), value);
     }
@@ -144,7 +171,7 @@ proptest! {
 
     #[test]
     fn any_program_gives_what_it_gives_in_order(
-        steps in prop::collection::vec(step(), 1..80),
+        steps in prop::collection::vec(step(advice()), 1..80),
         policy in prop::sample::select(&POLICIES[..]),
         (workers, nodes) in (1_usize..=4).prop_flat_map(|workers| (Just(workers), 1..=workers)),
     ) {
@@ -155,10 +182,21 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
+    /// The program takes values back at times: what would use them does not run, nor what would use its results, until
+    /// a task writes them completely.
+    #[test]
+    fn what_uses_an_invalid_value_does_not_run_in_any_program(
+        steps in prop::collection::vec(step(prop_oneof![1 => advice(), 2 => Just(Advice::Invalid)]), 1..60),
+        policy in prop::sample::select(&POLICIES[..]),
+        (workers, nodes) in (1_usize..=4).prop_flat_map(|workers| (Just(workers), 1..=workers)),
+    ) {
+        check(&shipped(policy, workers, nodes), &steps, 0..0, 0);
+    }
+
     /// Part of the program is recorded and replayed several times.
     #[test]
     fn a_replayed_program_gives_what_it_gives_in_order(
-        steps in prop::collection::vec(step(), 1..80),
+        steps in prop::collection::vec(step(advice()), 1..80),
         (start, end) in (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
         times in 0_usize..4,
         policy in prop::sample::select(&POLICIES[..]),
@@ -173,7 +211,8 @@ proptest! {
 fn a_long_program_gives_what_it_gives_in_order() {
     use proptest::strategy::ValueTree;
     let mut source = proptest::test_runner::TestRunner::deterministic();
-    let program = prop::collection::vec(step(), 2000..=2000).new_tree(&mut source).expect("a program").current();
+    let program =
+        prop::collection::vec(step(advice()), 2000..=2000).new_tree(&mut source).expect("a program").current();
     POLICIES.iter().for_each(|policy| check(&shipped(policy, 4, 3), &program, 0..0, 0));
     let everywhere = start(CHOSEN, 4, 3);
     check(&everywhere, &program, 0..0, 0);

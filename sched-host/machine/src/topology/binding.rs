@@ -184,7 +184,7 @@ impl BindingPlan {
             by_pu,
             warnings,
             source: topology.source().clone(),
-            hwloc: topology.is_this_machine().then(|| Arc::clone(&topology.hwloc)),
+            hwloc: topology.hwloc.clone().filter(|_| topology.is_this_machine()),
         })
     }
 

@@ -23,6 +23,11 @@ pub enum Source {
         /// The description.
         description: String,
     },
+    /// A number of cores.
+    Flat {
+        /// The number.
+        cores: u32,
+    },
     /// A file that `lstopo FILE.xml` (or hwloc's library) wrote on some machine.
     Xml {
         /// The file.
@@ -41,6 +46,7 @@ impl fmt::Display for Source {
         match self {
             Self::ThisMachine => f.write_str("this machine"),
             Self::Synthetic { description } => write!(f, "synthetic topology {description:?}"),
+            Self::Flat { cores } => write!(f, "{cores} cores"),
             Self::Xml { path } => write!(f, "topology file {}", path.display()),
         }
     }

@@ -103,7 +103,8 @@ fn binding_moves_the_calling_thread_and_no_other() -> Result<(), Box<dyn Error>>
         return Ok(()); // HWLOC_SYNTHETIC and the like are set.
     }
     let plan = BindingPlan::new(&machine, BindingPlan::default_workers(&machine))?;
-    let mine = || machine.hwloc.cpu_binding(CpuBindingFlags::THREAD).map(|set| set.to_string());
+    let hwloc = machine.hwloc.as_ref().expect("hwloc explored it");
+    let mine = || hwloc.cpu_binding(CpuBindingFlags::THREAD).map(|set| set.to_string());
     let before = mine()?;
     for place in plan.workers() {
         let bound = std::thread::scope(|scope| {
