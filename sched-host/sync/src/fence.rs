@@ -36,7 +36,8 @@ mod chosen {
 
     /// Makes light fences light, where the system can. To be called before the first of them.
     pub(crate) fn prepare_fences() {
-        if membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok() {
+        // Miri does not know the system call.
+        if !cfg!(miri) && membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok() {
             MEMBARRIER.store(true, SeqCst);
         }
     }
