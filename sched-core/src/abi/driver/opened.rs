@@ -151,7 +151,7 @@ fn ordered(order: Order<'_>, body: impl FnOnce(RawOrder<'_>) -> Answer<u64>) -> 
     read(body(RawOrder { queue: order.queue, after: after.as_slice().into() })).map(Token)
 }
 
-#[expect(missing_docs, clippy::missing_errors_doc, reason = "they are the methods of `Driver`")]
+#[allow(missing_docs, clippy::missing_errors_doc, reason = "they are the methods of `Driver`")]
 impl OpenedDriver {
     pub fn devices(&self) -> Result<Vec<DeviceInfo>, DriverError> {
         read(self.object.devices()).map(|devices| devices.into_iter().map(info).collect())
@@ -193,6 +193,22 @@ impl OpenedDriver {
         order: Order<'_>,
     ) -> Result<Token, DriverError> {
         ordered(order, |order| self.object.copy_across(memory(from), memory(to), extent(rows), order))
+    }
+
+    /// Copies contiguous bytes to a device, and waits for the end.
+    pub fn write(&self, from: &[u8], to: DeviceMemory, order: Order<'_>) -> Result<Finished, DriverError> {
+        let rows = Rows { bytes: from.len() as u64, count: 1 };
+        // SAFETY: the bytes are there until this call returns, when the copy has ended; nobody writes them meanwhile.
+        let memory = unsafe { HostMemory::new(from.as_ptr().cast_mut(), from.len() as u64) };
+        self.copy_in(memory, to, rows, order).and_then(|token| self.wait(to.device, token))
+    }
+
+    /// Copies contiguous bytes from a device, and waits for the end.
+    pub fn read(&self, from: DeviceMemory, to: &mut [u8], order: Order<'_>) -> Result<Finished, DriverError> {
+        let rows = Rows { bytes: to.len() as u64, count: 1 };
+        // SAFETY: the bytes are borrowed until this call returns, when the copy has ended.
+        let memory = unsafe { HostMemory::new(to.as_mut_ptr(), to.len() as u64) };
+        self.copy_out(from, memory, rows, order).and_then(|token| self.wait(from.device, token))
     }
 
     pub fn load(&self, device: DeviceNumber, source: Source<'_>) -> Result<ModuleId, DriverError> {
