@@ -58,6 +58,8 @@ pub(crate) struct Core {
     /// Number of tasks finished by threads that are not workers.
     pub(crate) finished_outside: AtomicU64,
     pub(crate) own_accesses: OwnAccesses,
+    /// Leases of data that there are, or that are to come: work that the runtime does not see.
+    pub(crate) outside: AtomicU64,
     /// Slots that never held a job.
     fresh: Mutex<Vec<TaskPlace>>,
     pub(crate) stop: AtomicBool,
@@ -166,6 +168,7 @@ impl Core {
             submitted: CachePadded::new(AtomicU64::new(0)),
             finished_outside: AtomicU64::new(0),
             own_accesses: OwnAccesses::default(),
+            outside: AtomicU64::new(0),
             fresh: Mutex::default(),
             stop: AtomicBool::new(false),
             ended: Ended::default(),

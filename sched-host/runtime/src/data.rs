@@ -309,6 +309,12 @@ struct CommuteTurn {
 }
 
 impl DataHeader {
+    /// Number of the data, which no other data of the process has.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.id
+    }
+
     /// Header of new data; `places` creates its places for its id.
     fn new(size: DataSize, registered: u64, places: impl FnOnce(u64) -> Places) -> DataHeader {
         static NEXT: AtomicU64 = AtomicU64::new(1);

@@ -6,6 +6,7 @@ pub(crate) mod data;
 pub(crate) mod ended;
 pub(crate) mod future;
 pub(crate) mod held;
+pub(crate) mod lease;
 pub(crate) mod stall_detector;
 
 use self::acquire::is_in_callback;

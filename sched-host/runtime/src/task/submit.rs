@@ -223,6 +223,19 @@ pub struct TaskBuilder<'a, L: AccessList, P> {
 }
 
 impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
+    /// Name of the codelet, for those who submit on behalf of others.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn codelet_name(&self) -> &str {
+        &self.codelet.inner.facts.name
+    }
+
+    /// Calls `visitor` with the number of each datum that the task accesses.
+    #[doc(hidden)]
+    pub fn each_access(&self, visitor: &mut dyn FnMut(u64, AccessMode)) {
+        L::visit(&self.handles, &mut |header, mode| visitor(header.number(), mode));
+    }
+
     /// Sets the context whose workers execute the task, by its policy. The default is the current context of this
     /// thread: inside a task, that of the task; within [`SchedContext::with`], that context; else the runtime's default
     /// context.

@@ -16,6 +16,7 @@ use sched_sync::in_flight::Counts;
 use sched_tree::attendance::{OverdueCall, Watch};
 use sched_tree::{Phase, Slot};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 /// What two looks are compared by.
@@ -59,8 +60,9 @@ impl StallDetector {
             executing.into_iter().any(|(worker, counters)| counters.executing.get().is_some() && !is_stuck(worker));
         // Tasks may wait for a worker that is there only while a thread of the program waits.
         let is_vacant = core.outcomes.vacant_worker().is_some();
+        let waits_outside = core.outside.load(SeqCst) > 0;
         let moved = match (self.last, abandoned) {
-            _ if is_vacant => true,
+            _ if is_vacant || waits_outside => true,
             (None, _) => true,
             (Some(last), true) => last.context != progress.context,
             (Some(last), false) => executing || last != progress,

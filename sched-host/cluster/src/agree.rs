@@ -1,0 +1,123 @@
+//! What all ranks learn of each other: whether they submit the same tasks, and whether all is well.
+
+use crate::error::ClusterError;
+use crate::office::{Counter, Room};
+use crate::transport::{Arrived, Tag};
+use sched_text::hash::fold;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+/// The tasks that a rank has submitted since all ranks met.
+#[derive(Default)]
+pub(crate) struct Log {
+    hashes: Vec<u64>,
+    codelets: Vec<Box<str>>,
+}
+
+impl Log {
+    pub(crate) fn note(&mut self, hash: u64, codelet: &str) {
+        self.hashes.push(hash);
+        self.codelets.push(codelet.into());
+    }
+
+    /// One number for all of them.
+    fn digest(&self) -> u64 {
+        self.hashes.iter().fold(0, |all, hash| fold(all, *hash))
+    }
+}
+
+/// A message between ranks themselves, for the thread that waits for it.
+struct Waiting(SyncSender<Result<Vec<u8>, String>>);
+
+impl Room for Waiting {
+    fn fill(self: Box<Self>, arrived: &mut dyn Arrived) {
+        let mut bytes = vec![0; arrived.len()];
+        arrived.copy_to(&mut bytes);
+        let _ = self.0.send(Ok(bytes));
+    }
+
+    fn fail(self: Box<Self>, why: &str) {
+        let _ = self.0.send(Err(why.to_owned()));
+    }
+}
+
+/// This rank among the others.
+pub(crate) struct Among<'a> {
+    pub(crate) rank: usize,
+    pub(crate) ranks: usize,
+    pub(crate) counter: &'a Counter,
+}
+
+impl Among<'_> {
+    fn receive(&self, from: usize) -> Result<Vec<u8>, ClusterError> {
+        let (sender, receiver) = sync_channel(1);
+        self.counter.receive(from, Tag::OWN, Box::new(Waiting(sender)));
+        let lost = |why: &str| ClusterError::Failed(vec![why.to_owned()]);
+        match receiver.recv() {
+            Ok(Ok(bytes)) => Ok(bytes),
+            Ok(Err(why)) => Err(lost(&why)),
+            Err(_) => Err(lost("the thread for messages has ended")),
+        }
+    }
+
+    /// What each rank gives, on all of them: rank 0 collects it, and passes it on.
+    pub(crate) fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ClusterError> {
+        if self.rank > 0 {
+            self.counter.send(0, Tag::OWN, Box::new(mine.to_vec()));
+            return Ok(unpacked(&self.receive(0)?));
+        }
+        let mut all = vec![mine.to_vec()];
+        for rank in 1..self.ranks {
+            all.push(self.receive(rank)?);
+        }
+        let packed = packed(&all);
+        (1..self.ranks).for_each(|rank| self.counter.send(rank, Tag::OWN, Box::new(packed.clone())));
+        Ok(all)
+    }
+
+    /// Checks that all ranks have submitted the same tasks in the same order.
+    pub(crate) fn check(&self, log: &Log) -> Result<(), ClusterError> {
+        let digest = [log.hashes.len() as u64, log.digest()].map(u64::to_le_bytes).concat();
+        let digests = self.exchange(&digest)?;
+        if digests.iter().all(|other| *other == digest) && digests.len() == self.ranks {
+            return Ok(());
+        }
+        let hashes: Vec<u8> = log.hashes.iter().flat_map(|hash| hash.to_le_bytes()).collect();
+        let all = self.exchange(&hashes)?;
+        let first = (0..).find(|task| {
+            let hash = |of: &Vec<u8>| of.get(8 * task..8 * task + 8).map(<[u8]>::to_vec);
+            all.iter().any(|other| hash(other) != hash(&all[0])) || hash(&all[0]).is_none()
+        });
+        let first = first.unwrap_or(0);
+        let names = self.exchange(log.codelets.get(first).map_or(&b""[..], |name| name.as_bytes()))?;
+        let of = |(rank, name): (usize, &Vec<u8>)| match name.is_empty() {
+            true => format!("rank {rank} has no such task"),
+            false => format!("rank {rank} submits `{}`", String::from_utf8_lossy(name)),
+        };
+        let each: Vec<String> = names.iter().enumerate().map(of).collect();
+        Err(ClusterError::Differ(format!("task {first} is the first that differs, or its data: {}", each.join(", "))))
+    }
+
+    /// Whether all is well on every rank; else the reasons.
+    pub(crate) fn agree(&self, problem: Option<&str>) -> Result<(), ClusterError> {
+        let all = self.exchange(problem.unwrap_or("").as_bytes())?;
+        let bad = all.iter().enumerate().filter(|(_, why)| !why.is_empty());
+        let bad: Vec<String> =
+            bad.map(|(rank, why)| format!("rank {rank}: {}", String::from_utf8_lossy(why))).collect();
+        if bad.is_empty() { Ok(()) } else { Err(ClusterError::Failed(bad)) }
+    }
+}
+
+/// Several messages in one: each behind its length.
+fn packed(all: &[Vec<u8>]) -> Vec<u8> {
+    all.iter().flat_map(|one| (one.len() as u64).to_le_bytes().into_iter().chain(one.iter().copied())).collect()
+}
+
+fn unpacked(mut bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    while let Some((len, rest)) = bytes.split_first_chunk::<8>() {
+        let len = usize::try_from(u64::from_le_bytes(*len)).unwrap_or(usize::MAX).min(rest.len());
+        all.push(rest[..len].to_vec());
+        bytes = &rest[len..];
+    }
+    all
+}

@@ -1,0 +1,124 @@
+//! Data that ranks share: who owns it, who has a copy, and how it travels.
+
+use crate::message::Message;
+use crate::office::{Counter, Room};
+use crate::transport::{Arrived, Parcel, Tag};
+use sched_runtime::{DataError, Handle, Lease, Runtime};
+use std::sync::Arc;
+
+/// What every rank knows of a datum. All of them see the same submissions, so all know the same.
+pub(crate) struct Datum {
+    /// Its number among the data of the cluster.
+    pub(crate) index: u32,
+    pub(crate) owner: usize,
+    /// Other ranks that have its value.
+    pub(crate) copies: Vec<usize>,
+    pub(crate) courier: Arc<dyn Courier>,
+}
+
+impl Datum {
+    /// Whether a rank has its value.
+    pub(crate) fn is_on(&self, rank: usize) -> bool {
+        self.owner == rank || self.copies.contains(&rank)
+    }
+
+    pub(crate) fn tag(&self) -> Tag {
+        Tag::of_datum(self.index)
+    }
+}
+
+/// Sends and receives data of one type, in its turn.
+pub(crate) trait Courier: Send + Sync {
+    /// Sends the value that it has after the tasks submitted so far.
+    fn send(self: Arc<Self>, runtime: &Runtime, counter: &Counter, to: usize, tag: Tag) -> Result<(), DataError>;
+
+    /// Replaces the value, before the tasks submitted from now on.
+    fn receive(self: Arc<Self>, runtime: &Runtime, counter: &Counter, from: usize, tag: Tag) -> Result<(), DataError>;
+
+    /// Makes room for a value that a task will write.
+    fn make_room(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError>;
+
+    /// Gives the memory of a copy back.
+    fn forget(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError>;
+}
+
+/// Data of type `T`.
+pub(crate) struct Of<T, F> {
+    pub(crate) handle: Handle<T>,
+    /// Makes a value of the right size, for a message to be copied to.
+    pub(crate) room: F,
+}
+
+impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Courier for Of<T, F> {
+    fn send(self: Arc<Self>, runtime: &Runtime, counter: &Counter, to: usize, tag: Tag) -> Result<(), DataError> {
+        let counter = counter.clone();
+        runtime.lease_read(&self.handle, move |lease| {
+            let error = lease.reading().err().map(|error| error.to_string());
+            match error {
+                None => counter.send(to, tag, Box::new(Value(lease))),
+                Some(why) => counter.send(to, tag.of_failure(), Box::new(why.into_bytes())),
+            }
+        })
+    }
+
+    fn receive(self: Arc<Self>, runtime: &Runtime, counter: &Counter, from: usize, tag: Tag) -> Result<(), DataError> {
+        let (counter, of) = (counter.clone(), Arc::clone(&self));
+        let then = move |lease| counter.receive(from, tag, Box::new(Place { lease, of }));
+        runtime.lease_write(&self.handle, then)
+    }
+
+    fn make_room(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError> {
+        let of = Arc::clone(&self);
+        runtime.lease_write(&self.handle, move |mut lease| *lease.writing() = (of.room)())
+    }
+
+    fn forget(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError> {
+        runtime.lease_write(&self.handle, |mut lease| *lease.writing() = T::default())
+    }
+}
+
+/// A value that is sent from where it is.
+struct Value<T: Send + Sync + 'static>(Lease<Handle<T>>);
+
+impl<T: Message> Parcel for Value<T> {
+    fn with(&self, with: &mut dyn FnMut(&[u8])) {
+        // It was good when the lease came, and nobody writes it while it lasts.
+        if let Ok(value) = self.0.reading() {
+            with(value.bytes());
+        }
+    }
+}
+
+/// A value that is received where it belongs.
+struct Place<T: Send + Sync + 'static, F> {
+    lease: Lease<Handle<T>>,
+    of: Arc<Of<T, F>>,
+}
+
+impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Place<T, F> {
+    fn fill(self: Box<Self>, arrived: &mut dyn Arrived) {
+        let Place { mut lease, of } = *self;
+        let has_room = {
+            let mut value = lease.writing();
+            if value.bytes_mut().len() != arrived.len() {
+                *value = (of.room)();
+            }
+            let place = value.bytes_mut();
+            let fits = place.len() == arrived.len();
+            if fits {
+                arrived.copy_to(place);
+            }
+            fits.then_some(()).ok_or(place.len())
+        };
+        if let Err(here) = has_room {
+            // The message has to be taken, whatever becomes of it.
+            let came = arrived.len();
+            arrived.copy_to(&mut vec![0; came]);
+            lease.fail(&format!("a message of {came} bytes came for data of {here}: ranks make it of different sizes"));
+        }
+    }
+
+    fn fail(self: Box<Self>, why: &str) {
+        self.lease.fail(why);
+    }
+}

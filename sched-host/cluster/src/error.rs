@@ -1,0 +1,65 @@
+//! What goes wrong among ranks.
+
+use sched_runtime::{DataError, RunError, StartError, SubmitError};
+
+/// Why the ranks cannot go on together.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// A rank that does not exist.
+    #[error("there is no rank {rank}: there are {ranks}, from 0")]
+    NoRank {
+        /// The rank.
+        rank: usize,
+        /// Number of ranks.
+        ranks: usize,
+    },
+    /// Data that was not registered with the cluster.
+    #[error("codelet `{codelet}` names data {data}, which no rank owns: register it with `Cluster::register_on`")]
+    NotShared {
+        /// The codelet.
+        codelet: String,
+        /// Number of the data.
+        data: u64,
+    },
+    /// An access that ranks cannot have.
+    #[error(
+        "codelet `{codelet}` reduces data {data}: a reduction does not cross ranks; reduce on each rank, and combine the results"
+    )]
+    Reduced {
+        /// The codelet.
+        codelet: String,
+        /// Number of the data.
+        data: u64,
+    },
+    /// More data than messages can name.
+    #[error("there are {most} data already, and messages can name no more")]
+    TooMany {
+        /// The largest number.
+        most: u32,
+    },
+    /// The ranks did not submit the same tasks.
+    #[error("the ranks do not submit the same tasks in the same order: {0}")]
+    Differ(String),
+    /// Tasks failed on some rank.
+    #[error("{}", .0.join("; "))]
+    Failed(Vec<String>),
+    /// A rank's own runtime refuses.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// Data of this rank.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The runtime of this rank.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The runtime of a rank does not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The thread for messages does not start.
+    #[error("the thread for messages does not start: {0}")]
+    Thread(#[from] std::io::Error),
+    /// MPI does not start.
+    #[error("MPI does not start: {0}")]
+    Mpi(&'static str),
+}

@@ -1,0 +1,414 @@
+//! One program on several ranks, each with its own runtime and its own tree of components.
+//!
+//! All ranks run the same program and submit the same tasks in the same order. Each datum has an owner. A task runs on
+//! the rank that owns what it writes (or [where the program says](Cluster::submit_on)); what it reads from elsewhere is
+//! sent by the owner once, and kept until it is written again. That is the scheme of StarPU-MPI (Agullo et al.,
+//! *Achieving High Performance on Supercomputers with a Sequential Task-based Programming Model*, IEEE TPDS 2017). There
+//! is no central scheduler: the policy decides on each rank among the tasks there.
+//!
+//! ```
+//! use sched_cluster::{Cluster, ClusterError};
+//! use sched_runtime::{Read, ReadWrite, Runtime};
+//! # use std::sync::Arc;
+//! # fn builder() -> sched_runtime::Builder {
+//! #     Runtime::builder().registry(Arc::new(sched_tree::plugin::Registry::compiled_in())).workers(1).bind(false)
+//! # }
+//! // Three ranks in this process; `Cluster::mpi` makes each process of `mpirun` a rank.
+//! let sums = Cluster::local(3, |_| builder().build(), |cluster| {
+//!     let add = cluster.runtime().codelet::<(Read<f64>, ReadWrite<f64>), ()>("add").cpu("add", |_, (x, y)| *y += x);
+//!     let add = add.build();
+//!     let numbers: Vec<_> = (0..3).map(|rank| cluster.register_on(rank, || rank as f64, || 0.0)).collect::<Result<_, _>>()?;
+//!     // Around the ranks: 0 + 1, then that + 2.
+//!     for (x, y) in [(0, 1), (1, 2)] {
+//!         cluster.submit(cluster.runtime().task(&add, (&numbers[x], &numbers[y])))?;
+//!     }
+//!     cluster.bring(&numbers[2], 0)?;
+//!     cluster.wait_all()?;
+//!     Ok::<f64, ClusterError>(*cluster.runtime().read(&numbers[2])?)
+//! })?;
+//! assert_eq!(*sums[0].as_ref().expect("all is well"), 3.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it does not do
+//! Reductions, recorded graphs and data in parts do not cross ranks: use them for the data of one rank. A value that is
+//! sent is that of a whole [`Handle`]. Messages are smaller than 2 GiB.
+
+mod agree;
+mod data;
+mod error;
+mod message;
+mod office;
+#[cfg(test)]
+mod tests;
+mod transport;
+
+pub use error::ClusterError;
+pub use message::Message;
+
+use agree::{Among, Log};
+use data::{Courier, Datum, Of};
+use office::Office;
+use parking_lot::Mutex;
+use sched_graph::AccessMode;
+use sched_runtime::{AccessList, Data, Handle, Runtime, StartError, TaskBuilder, TaskRef};
+use sched_text::hash::{fnv_1a, fold};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::thread;
+use transport::local::Local;
+use transport::{Tag, Transport};
+
+/// One rank, with its runtime, among all of them.
+pub struct Cluster {
+    rank: usize,
+    ranks: usize,
+    most_tag: u32,
+    state: Mutex<State>,
+    // Dropped in this order: the runtime ends its tasks, then nobody asks for messages, then MPI ends.
+    runtime: Runtime,
+    office: Office,
+    #[cfg(feature = "mpi")]
+    _universe: Option<mpi::environment::Universe>,
+}
+
+#[derive(Default)]
+struct State {
+    /// By the number of the data in this process.
+    data: HashMap<u64, Datum>,
+    registered: u32,
+    submitted: u64,
+    log: Log,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster").field("rank", &self.rank).field("ranks", &self.ranks).finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// Runs `body` on each of several ranks in this process, with the runtimes that `start` makes for them, and returns
+    /// what it gives, by rank.
+    ///
+    /// # Errors
+    /// The first error of `start`.
+    ///
+    /// # Panics
+    /// If `body` panics on some rank. What others wait for fails then.
+    pub fn local<T: Send>(
+        ranks: usize,
+        start: impl Fn(usize) -> Result<Runtime, StartError>,
+        body: impl Fn(&Cluster) -> T + Sync,
+    ) -> Result<Vec<T>, ClusterError> {
+        let (inboxes, transports) = Local::all(ranks);
+        let clusters = transports.into_iter().zip(&*inboxes).map(|(transport, inbox)| {
+            let cluster = Cluster::new(start(transport.rank())?, Box::new(transport))?;
+            inbox.woken_by(cluster.office.wake());
+            Ok(cluster)
+        });
+        let clusters = clusters.collect::<Result<Vec<Cluster>, ClusterError>>()?;
+        let body = &body;
+        let results = thread::scope(|scope| {
+            let threads = clusters.into_iter().map(|cluster| scope.spawn(move || body(&cluster))).collect::<Vec<_>>();
+            threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>()
+        });
+        Ok(results.into_iter().map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect())
+    }
+
+    /// This process as a rank among those that `mpirun` has started; a program that is started without it is the only
+    /// rank.
+    ///
+    /// # Errors
+    /// If MPI does not start, or was started before.
+    #[cfg(feature = "mpi")]
+    pub fn mpi(runtime: Runtime) -> Result<Cluster, ClusterError> {
+        use mpi::Threading;
+        let started = mpi::initialize_with_threading(Threading::Serialized);
+        let (universe, threading) = started.ok_or(ClusterError::Mpi("it was started before"))?;
+        if threading < Threading::Serialized {
+            return Err(ClusterError::Mpi("the library does not let several threads of a process call it in turn"));
+        }
+        let transport = transport::mpi::Mpi::new(&universe.world());
+        let mut cluster = Cluster::new(runtime, Box::new(transport))?;
+        cluster._universe = Some(universe);
+        Ok(cluster)
+    }
+
+    fn new(runtime: Runtime, transport: Box<dyn Transport>) -> Result<Cluster, ClusterError> {
+        let (rank, ranks, most_tag) = (transport.rank(), transport.ranks(), transport.most_tag());
+        Ok(Cluster {
+            rank,
+            ranks,
+            most_tag,
+            state: Mutex::default(),
+            runtime,
+            office: Office::open(transport)?,
+            #[cfg(feature = "mpi")]
+            _universe: None,
+        })
+    }
+
+    /// Number of this rank, from 0.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Number of ranks.
+    #[must_use]
+    pub fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// The runtime of this rank. Tasks that are submitted to it directly are this rank's own affair; they may use data of
+    /// the cluster only to read what is here.
+    #[must_use]
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// Registers data that a rank owns: `value` makes it there. Elsewhere the handle stands for a copy, which takes
+    /// memory, made by `room`, from the first message on. All ranks register the same data in the same order.
+    ///
+    /// # Errors
+    /// [`ClusterError::NoRank`]; [`ClusterError::TooMany`].
+    pub fn register_on<T: Message + Default>(
+        &self,
+        rank: usize,
+        value: impl FnOnce() -> T,
+        room: impl Fn() -> T + Send + Sync + 'static,
+    ) -> Result<Handle<T>, ClusterError> {
+        self.check_rank(rank)?;
+        let value = if rank == self.rank { value() } else { T::default() };
+        let bytes = if rank == self.rank { value.bytes().len() } else { room().bytes().len() };
+        let handle = self.runtime.register_sized(value, bytes as u64);
+        let mut state = self.state.lock();
+        let index = state.registered;
+        if index >= self.most_tag / 2 - 2 {
+            return Err(ClusterError::TooMany { most: index });
+        }
+        state.registered += 1;
+        let courier: Arc<dyn Courier> = Arc::new(Of { handle: handle.clone(), room });
+        state.data.insert(number(&handle), Datum { index, owner: rank, copies: Vec::new(), courier });
+        Ok(handle)
+    }
+
+    /// The owner of block (`row`, `column`) where blocks are dealt to a grid of ranks in turn, which is as square as
+    /// their number allows (the distribution of ScaLAPACK, Choi et al. 1992).
+    #[must_use]
+    pub fn block_cyclic(&self, row: usize, column: usize) -> usize {
+        let rows = (1..=self.ranks).filter(|rows| self.ranks.is_multiple_of(*rows) && rows * rows <= self.ranks).max();
+        let rows = rows.unwrap_or(1);
+        let columns = self.ranks / rows;
+        row % rows * columns + column % columns
+    }
+
+    /// Submits a task, of which all ranks hear: it runs on the owner of the first datum that it writes. Returns it there.
+    ///
+    /// # Errors
+    /// If it names data that no rank owns, or a reduction; and see [`SubmitError`](sched_runtime::SubmitError).
+    pub fn submit<L: AccessList, P: Send + 'static>(
+        &self,
+        task: TaskBuilder<'_, L, P>,
+    ) -> Result<Option<TaskRef>, ClusterError> {
+        self.submit_to(None, task)
+    }
+
+    /// [`submit`](Self::submit), to run on this rank. What it writes for others is sent to its owner.
+    ///
+    /// # Errors
+    /// As for [`submit`](Self::submit), and [`ClusterError::NoRank`].
+    pub fn submit_on<L: AccessList, P: Send + 'static>(
+        &self,
+        rank: usize,
+        task: TaskBuilder<'_, L, P>,
+    ) -> Result<Option<TaskRef>, ClusterError> {
+        self.check_rank(rank)?;
+        self.submit_to(Some(rank), task)
+    }
+
+    fn submit_to<L: AccessList, P: Send + 'static>(
+        &self,
+        rank: Option<usize>,
+        task: TaskBuilder<'_, L, P>,
+    ) -> Result<Option<TaskRef>, ClusterError> {
+        let mut state = self.state.lock();
+        let mut accesses: Vec<(u64, AccessMode)> = Vec::with_capacity(4);
+        task.each_access(&mut |data, mode| accesses.push((data, mode)));
+        let codelet = || task.codelet_name().to_owned();
+        if let Some((data, _)) = accesses.iter().find(|(data, _)| !state.data.contains_key(data)) {
+            return Err(ClusterError::NotShared { codelet: codelet(), data: *data });
+        }
+        if let Some((data, _)) = accesses.iter().find(|(_, mode)| *mode == AccessMode::Redux) {
+            return Err(ClusterError::Reduced { codelet: codelet(), data: *data });
+        }
+        let decides = accesses.iter().find(|(_, mode)| mode.writes()).or(accesses.first());
+        let by_turns = (state.submitted % self.ranks as u64) as usize;
+        let rank = rank.unwrap_or_else(|| decides.map_or(by_turns, |(data, _)| state.data[data].owner));
+        state.submitted += 1;
+        let words = accesses.iter().map(|(data, mode)| u64::from(state.data[data].index) << 3 | *mode as u64);
+        let hash = words.chain([rank as u64]).fold(fnv_1a(task.codelet_name().as_bytes()), fold);
+        state.log.note(hash, task.codelet_name());
+        for (data, mode) in &accesses {
+            let datum = state.data.get_mut(data).expect("it was just found");
+            self.prepare(datum, *mode, rank)?;
+        }
+        let submitted = if rank == self.rank { Some(task.submit()?) } else { None };
+        for (data, _) in accesses.iter().filter(|(_, mode)| mode.writes()) {
+            let datum = state.data.get_mut(data).expect("it was just found");
+            datum.copies.clear();
+            if datum.owner != rank {
+                datum.copies.push(rank);
+                self.move_value(datum, rank, datum.owner)?;
+            }
+        }
+        Ok(submitted)
+    }
+
+    /// Sees to it that a task on `rank` finds a datum there.
+    fn prepare(&self, datum: &mut Datum, mode: AccessMode, rank: usize) -> Result<(), ClusterError> {
+        if datum.is_on(rank) {
+            return Ok(());
+        }
+        if mode.reads() {
+            self.move_value(datum, datum.owner, rank)?;
+            datum.copies.push(rank);
+        } else if rank == self.rank {
+            Arc::clone(&datum.courier).make_room(&self.runtime)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a value, or receives it, if this rank is one of both.
+    fn move_value(&self, datum: &Datum, from: usize, to: usize) -> Result<(), ClusterError> {
+        let (courier, counter) = (Arc::clone(&datum.courier), self.office.counter());
+        if from == self.rank {
+            courier.send(&self.runtime, &counter, to, datum.tag())?;
+        } else if to == self.rank {
+            courier.receive(&self.runtime, &counter, from, datum.tag())?;
+        }
+        Ok(())
+    }
+
+    fn with_datum<T: Message>(
+        &self,
+        handle: &Handle<T>,
+        body: impl FnOnce(&mut Datum) -> Result<(), ClusterError>,
+    ) -> Result<(), ClusterError> {
+        let data = number(handle);
+        let mut state = self.state.lock();
+        let unknown = ClusterError::NotShared { codelet: "(no codelet)".to_owned(), data };
+        body(state.data.get_mut(&data).ok_or(unknown)?)
+    }
+
+    /// Brings a value to a rank, where the runtime [reads](Runtime::read) it then. All ranks call it.
+    ///
+    /// # Errors
+    /// [`ClusterError::NoRank`]; if no rank owns the data.
+    pub fn bring<T: Message>(&self, handle: &Handle<T>, rank: usize) -> Result<(), ClusterError> {
+        self.check_rank(rank)?;
+        self.with_datum(handle, |datum| self.prepare(datum, AccessMode::Read, rank))
+    }
+
+    /// Brings a value to all ranks. All of them call it.
+    ///
+    /// # Errors
+    /// If no rank owns the data.
+    pub fn bring_everywhere<T: Message>(&self, handle: &Handle<T>) -> Result<(), ClusterError> {
+        (0..self.ranks).try_for_each(|rank| self.bring(handle, rank))
+    }
+
+    /// Gives data to another rank, which owns it from now on. All ranks call it.
+    ///
+    /// # Errors
+    /// [`ClusterError::NoRank`]; if no rank owns the data.
+    pub fn give<T: Message>(&self, handle: &Handle<T>, rank: usize) -> Result<(), ClusterError> {
+        self.bring(handle, rank)?;
+        self.with_datum(handle, |datum| {
+            datum.copies.push(std::mem::replace(&mut datum.owner, rank));
+            datum.copies.retain(|copy| *copy != rank);
+            Ok(())
+        })
+    }
+
+    /// Drops the copies of data outside its owner, whose memory is given back, after the tasks so far. All ranks call it.
+    ///
+    /// # Errors
+    /// If no rank owns the data.
+    pub fn flush<T: Message>(&self, handle: &Handle<T>) -> Result<(), ClusterError> {
+        self.with_datum(handle, |datum| {
+            if datum.copies.contains(&self.rank) {
+                Arc::clone(&datum.courier).forget(&self.runtime)?;
+            }
+            datum.copies.clear();
+            Ok(())
+        })
+    }
+
+    /// Takes data out of the cluster, after the tasks so far. Its owner gets the value. All ranks call it.
+    ///
+    /// # Errors
+    /// If no rank owns the data, or its value was not computed.
+    pub fn unregister<T: Message + Default>(&self, handle: Handle<T>) -> Result<Option<T>, ClusterError> {
+        let data = number(&handle);
+        let datum = self.state.lock().data.remove(&data);
+        let datum = datum.ok_or(ClusterError::NotShared { codelet: "(no codelet)".to_owned(), data })?;
+        if datum.owner != self.rank {
+            return Ok(None);
+        }
+        Ok(Some(std::mem::take(&mut *self.runtime.write(&handle)?)))
+    }
+
+    /// Waits until all tasks have ended on every rank. All ranks call it, and get the same word.
+    ///
+    /// # Errors
+    /// [`ClusterError::Differ`] if the ranks have not submitted the same tasks: the cluster is of no use any more.
+    /// [`ClusterError::Failed`] with the failures of each rank; it may be used on.
+    pub fn wait_all(&self) -> Result<(), ClusterError> {
+        let counter = self.office.counter();
+        let among = Among { rank: self.rank, ranks: self.ranks, counter: &counter };
+        let log = std::mem::take(&mut self.state.lock().log);
+        // Before anything is waited for: what only some ranks have submitted would be waited for in vain.
+        if let Err(error) = among.check(&log) {
+            self.office.give_up(&error.to_string());
+            let _ = self.runtime.wait_all();
+            return Err(error);
+        }
+        let problem = self.runtime.wait_all().err().map(|error| error.to_string());
+        among.agree(problem.as_deref())
+    }
+
+    /// What each rank gives, by rank. All ranks call it.
+    ///
+    /// # Errors
+    /// [`ClusterError::Failed`] if a rank is gone.
+    pub fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ClusterError> {
+        let counter = self.office.counter();
+        Among { rank: self.rank, ranks: self.ranks, counter: &counter }.exchange(mine)
+    }
+
+    fn check_rank(&self, rank: usize) -> Result<(), ClusterError> {
+        if rank < self.ranks { Ok(()) } else { Err(ClusterError::NoRank { rank, ranks: self.ranks }) }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let counter = self.office.counter();
+            let last_words = format!("rank {} has panicked", self.rank);
+            let others = (0..self.ranks).filter(|rank| *rank != self.rank);
+            others.for_each(|rank| {
+                counter.send(rank, Tag::OWN.of_failure(), Box::new(last_words.clone().into_bytes()));
+            });
+        }
+        self.office.give_up("the rank ends");
+    }
+}
+
+/// Number of data in this process.
+fn number<T: Send + Sync + 'static>(handle: &Handle<T>) -> u64 {
+    handle.header().number()
+}

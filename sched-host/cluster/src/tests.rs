@@ -1,0 +1,256 @@
+use super::{Cluster, ClusterError};
+use proptest::prelude::*;
+use sched_graph::AccessMode;
+use sched_runtime::{Codelet, Handle, Many, Read, ReadWrite, Runtime, StartError, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+fn runtime() -> Result<Runtime, StartError> {
+    let registry = Arc::new(sched_tree::plugin::Registry::compiled_in());
+    let builder = Runtime::builder().registry(registry).workers(2).bind(false);
+    builder.quiet_period(Duration::from_secs(60)).build()
+}
+
+fn on_ranks<T: Send>(ranks: usize, body: impl Fn(&Cluster) -> T + Sync) -> Vec<T> {
+    Cluster::local(ranks, |_| runtime(), body).expect("the ranks start")
+}
+
+type Values = Vec<u64>;
+type Change = Codelet<(Many<Read<Values>>, Many<Write<Values>>, Many<ReadWrite<Values>>), u64>;
+
+/// Mixes what is read and the parameter into what is written.
+fn change(runtime: &Runtime) -> Change {
+    let kernel = |context: &sched_runtime::Context<'_, u64>, (reads, writes, updates): Views<'_>| {
+        let seen = reads.iter().flat_map(|values| values.iter()).fold(*context.params, |seen, value| mix(seen, *value));
+        writes.into_iter().for_each(|values| values.iter_mut().for_each(|value| *value = seen));
+        updates.into_iter().for_each(|values| values.iter_mut().for_each(|value| *value = mix(*value, seen)));
+    };
+    runtime.codelet("change").cpu("change", kernel).build()
+}
+
+type Views<'a> = (Vec<&'a Values>, Vec<&'a mut Values>, Vec<&'a mut Values>);
+
+fn mix(a: u64, b: u64) -> u64 {
+    (a ^ b).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17)
+}
+
+const DATA: usize = 5;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Task { modes: [Option<AccessMode>; DATA], on: Option<usize> },
+    Flush(usize),
+    Give(usize, usize),
+    Bring(usize, usize),
+    Wait,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let mode = prop_oneof![
+        3 => Just(None),
+        3 => Just(Some(AccessMode::Read)),
+        1 => Just(Some(AccessMode::Write)),
+        2 => Just(Some(AccessMode::ReadWrite)),
+    ];
+    let task = (prop::array::uniform5(mode), prop::option::of(0..4_usize));
+    prop_oneof![
+        12 => task.prop_map(|(modes, on)| Step::Task { modes, on }),
+        1 => (0..DATA).prop_map(Step::Flush),
+        1 => (0..DATA, 0..4_usize).prop_map(|(data, rank)| Step::Give(data, rank)),
+        1 => (0..DATA, 0..4_usize).prop_map(|(data, rank)| Step::Bring(data, rank)),
+        1 => Just(Step::Wait),
+    ]
+}
+
+/// Length of the values: each datum has its own.
+fn len(data: usize) -> usize {
+    [1, 7, 64, 0, 3000][data]
+}
+
+fn with(modes: &[Option<AccessMode>; DATA], mode: AccessMode) -> Vec<usize> {
+    (0..DATA).filter(|data| modes[*data] == Some(mode)).collect()
+}
+
+fn in_order(steps: &[Step]) -> Vec<Values> {
+    let mut values: Vec<Values> = (0..DATA).map(|data| vec![data as u64; len(data)]).collect();
+    for (index, step) in steps.iter().enumerate() {
+        let Step::Task { modes, .. } = step else { continue };
+        let read = with(modes, AccessMode::Read);
+        let seen = read.iter().flat_map(|data| values[*data].clone()).fold(index as u64, mix);
+        with(modes, AccessMode::Write).iter().for_each(|data| values[*data].fill(seen));
+        for data in with(modes, AccessMode::ReadWrite) {
+            values[data].iter_mut().for_each(|value| *value = mix(*value, seen));
+        }
+    }
+    values
+}
+
+fn run(cluster: &Cluster, steps: &[Step], owners: &[usize; DATA]) -> Result<Vec<Option<Values>>, ClusterError> {
+    let ranks = cluster.ranks();
+    let change = change(cluster.runtime());
+    let register = |(data, owner): (usize, &usize)| {
+        cluster.register_on(owner % ranks, || vec![data as u64; len(data)], move || vec![0; len(data)])
+    };
+    let handles: Vec<Handle<Values>> = owners.iter().enumerate().map(register).collect::<Result<_, _>>()?;
+    for (index, step) in steps.iter().enumerate() {
+        match step {
+            Step::Task { modes, on } => {
+                let of = |mode| with(modes, mode).iter().map(|data| handles[*data].clone()).collect::<Vec<_>>();
+                let [read, write, update] = [AccessMode::Read, AccessMode::Write, AccessMode::ReadWrite].map(of);
+                let task = cluster.runtime().task_with(&change, index as u64, (&read, &write, &update));
+                match on {
+                    Some(rank) => cluster.submit_on(rank % ranks, task)?,
+                    None => cluster.submit(task)?,
+                };
+            }
+            Step::Flush(data) => cluster.flush(&handles[*data])?,
+            Step::Give(data, rank) => cluster.give(&handles[*data], rank % ranks)?,
+            Step::Bring(data, rank) => cluster.bring(&handles[*data], rank % ranks)?,
+            Step::Wait => cluster.wait_all()?,
+        }
+    }
+    cluster.wait_all()?;
+    handles.into_iter().map(|handle| cluster.unregister(handle)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whoever owns what, and wherever tasks run: the values are those of one rank, one task after the other.
+    #[test]
+    fn any_program_gives_what_it_gives_in_order(
+        steps in prop::collection::vec(step(), 1..60),
+        owners in prop::array::uniform5(0..4_usize),
+        ranks in prop::sample::select(&[1_usize, 2, 3, 4][..]),
+    ) {
+        let expected = in_order(&steps);
+        let found = on_ranks(ranks, |cluster| run(cluster, &steps, &owners).expect("all is well"));
+        for (data, value) in expected.iter().enumerate() {
+            let of_owners: Vec<&Values> = found.iter().filter_map(|rank| rank[data].as_ref()).collect();
+            prop_assert_eq!(of_owners, [value], "data {}", data);
+        }
+    }
+}
+
+#[test]
+fn values_are_sent_once_and_again_after_a_write() {
+    let sent = on_ranks(2, |cluster| {
+        let runtime = cluster.runtime();
+        let change = change(runtime);
+        let number = |owner, value| cluster.register_on(owner, move || vec![value], || vec![0_u64]);
+        let (a, b) = (number(0, 1).expect("a rank"), number(1, 2).expect("a rank"));
+        let none: Vec<Handle<Values>> = Vec::new();
+        let task = |reads: &Handle<Values>, updates: &Handle<Values>| {
+            let (reads, updates) = (vec![reads.clone()], vec![updates.clone()]);
+            cluster.submit(runtime.task_with(&change, 0, (&reads, &none, &updates))).expect("it is sound")
+        };
+        // Both run on rank 1; a is sent before the first one.
+        let ran = [task(&a, &b).is_some(), task(&a, &b).is_some()];
+        cluster.wait_all().expect("all is well");
+        (ran, cluster.exchange(&[cluster.rank() as u8]).expect("all are there"))
+    });
+    let all = vec![vec![0], vec![1]];
+    assert_eq!(sent, [([false, false], all.clone()), ([true, true], all)]);
+}
+
+#[test]
+fn a_failure_on_one_rank_is_the_word_of_all() {
+    let words = on_ranks(3, |cluster| {
+        let runtime = cluster.runtime();
+        let fail = runtime.codelet::<(ReadWrite<u64>,), ()>("fail").cpu("fail", |_, (_,)| panic!("no luck")).build();
+        let copy = runtime.codelet::<(Read<u64>, Write<u64>), ()>("copy").cpu("copy", |_, (x, y)| *y = *x).build();
+        let set = runtime.codelet::<(Write<u64>,), ()>("set").cpu("set", |_, (x,)| *x = 5).build();
+        let x = cluster.register_on(1, || 1_u64, || 0).expect("a rank");
+        let y = cluster.register_on(2, || 2_u64, || 0).expect("a rank");
+        cluster.submit(runtime.task(&fail, (&x,))).expect("it is sound");
+        cluster.submit(runtime.task(&copy, (&x, &y))).expect("it is sound");
+        let first = cluster.wait_all().expect_err("a kernel panicked").to_string();
+        // What was not computed is not to be had, on whichever rank.
+        let reason = (cluster.rank() == 2).then(|| runtime.read(&y).map(|y| *y).expect_err("it is bad").to_string());
+        // The cluster goes on.
+        cluster.submit(runtime.task(&set, (&x,))).expect("it is sound");
+        cluster.submit(runtime.task(&copy, (&x, &y))).expect("it is sound");
+        cluster.wait_all().expect("all is well");
+        (first, reason, cluster.unregister(y).expect("it is good"))
+    });
+    let first = &words[0].0;
+    assert!(first.contains("rank 1: ") && first.contains("no luck"), "{first}");
+    assert!(words.iter().all(|(word, ..)| word == first), "{words:?}");
+    let reason = words[2].1.as_ref().expect("rank 2 has looked");
+    assert!(reason.contains("no luck"), "{reason}");
+    assert_eq!(words[2].2, Some(5));
+}
+
+#[test]
+fn ranks_that_submit_different_tasks_are_told_which() {
+    let words = on_ranks(3, |cluster| {
+        let runtime = cluster.runtime();
+        let [one, two] = ["one", "two"].map(|name| {
+            runtime.codelet::<(Read<u64>, ReadWrite<u64>), ()>(name).cpu(name, |_, (x, y)| *y += x).build()
+        });
+        let x = cluster.register_on(0, || 1_u64, || 0).expect("a rank");
+        let y = cluster.register_on(1, || 2_u64, || 0).expect("a rank");
+        cluster.submit(runtime.task(&one, (&x, &y))).expect("it is sound");
+        let second = if cluster.rank() == 2 { &two } else { &one };
+        cluster.submit(runtime.task(second, (&y, &x))).expect("it is sound");
+        if cluster.rank() == 0 {
+            // Rank 1 never hears of this one, and does not send what it needs.
+            cluster.submit_on(0, runtime.task(&one, (&y, &x))).expect("it is sound");
+        }
+        cluster.wait_all().expect_err("they differ").to_string()
+    });
+    let word = "the ranks do not submit the same tasks in the same order: task 1 is the first that differs, or its data: \
+                rank 0 submits `one`, rank 1 submits `one`, rank 2 submits `two`";
+    assert_eq!(words, [word; 3]);
+}
+
+#[test]
+fn a_rank_that_panics_leaves_nobody_waiting() {
+    let panic = std::panic::catch_unwind(|| {
+        on_ranks(3, |cluster| {
+            assert_ne!(cluster.rank(), 1, "on purpose");
+            let word = cluster.wait_all().expect_err("a rank is gone").to_string();
+            assert_eq!(word, "rank 1 has panicked");
+        })
+    });
+    let panic = panic.expect_err("rank 1 has panicked");
+    let text = panic.downcast_ref::<String>().expect("it has a text");
+    assert!(text.contains("on purpose"), "{text}");
+}
+
+#[test]
+fn wrong_use_is_a_clear_error() {
+    on_ranks(2, |cluster| {
+        let runtime = cluster.runtime();
+        let add = runtime.codelet::<(Read<u64>, ReadWrite<u64>), ()>("add").cpu("add", |_, (x, y)| *y += x).build();
+        let (own, shared) = (runtime.register(1_u64), cluster.register_on(1, || 2_u64, || 0).expect("a rank"));
+        let refused = cluster.submit(runtime.task(&add, (&own, &shared))).expect_err("nobody owns it").to_string();
+        assert!(refused.starts_with("codelet `add` names data"), "{refused}");
+        assert!(refused.ends_with("which no rank owns: register it with `Cluster::register_on`"), "{refused}");
+        let refused = cluster.register_on(2, || 0_u64, || 0).expect_err("there is no such rank").to_string();
+        assert_eq!(refused, "there is no rank 2: there are 2, from 0");
+        cluster.wait_all().expect("all is well");
+    });
+}
+
+#[test]
+fn sizes_that_differ_between_ranks_are_an_error() {
+    let words = on_ranks(2, |cluster| {
+        let (here, rank) = (cluster.rank(), 1 - cluster.rank());
+        let x = cluster.register_on(0, || vec![1_u64; 4], move || vec![0; 4 + here]).expect("a rank");
+        cluster.bring(&x, 1).expect("it is registered");
+        cluster.wait_all().expect("no task fails");
+        (rank == 0).then(|| cluster.runtime().read(&x).map(|x| x.len()).expect_err("it does not fit").to_string())
+    });
+    let word = words[1].as_ref().expect("rank 1 has looked");
+    assert!(word.contains("a message of 32 bytes came for data of 40"), "{word}");
+}
+
+#[test]
+fn blocks_are_dealt_in_turn_to_a_grid_that_is_nearly_square() {
+    let owners = on_ranks(6, |cluster| {
+        (0..4).map(|row| (0..4).map(|column| cluster.block_cyclic(row, column)).collect()).collect::<Vec<Vec<_>>>()
+    });
+    assert_eq!(owners[0], [[0, 1, 2, 0], [3, 4, 5, 3], [0, 1, 2, 0], [3, 4, 5, 3]]);
+    assert!(owners.iter().all(|of_rank| *of_rank == owners[0]));
+}

@@ -1,0 +1,76 @@
+//! How messages get from one rank to another.
+
+pub(crate) mod local;
+#[cfg(feature = "mpi")]
+pub(crate) mod mpi;
+
+use std::time::Duration;
+
+/// What a message belongs to, between two ranks: messages of one tag arrive in the order in which they were sent.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct Tag(pub(crate) u32);
+
+impl Tag {
+    /// Messages of the ranks themselves.
+    pub(crate) const OWN: Tag = Tag(0);
+
+    /// The tag of the datum with this index.
+    pub(crate) fn of_datum(index: u32) -> Tag {
+        Tag(2 * index + 2)
+    }
+
+    /// The tag under which the reason is sent why there is no value.
+    pub(crate) fn of_failure(self) -> Tag {
+        Tag(self.0 | 1)
+    }
+
+    /// Whether the message is a reason; and the tag of the datum.
+    pub(crate) fn split(self) -> (bool, Tag) {
+        (self.0 & 1 == 1, Tag(self.0 & !1))
+    }
+}
+
+/// What is sent. It is dropped when its bytes are no longer needed.
+pub(crate) trait Parcel: Send {
+    /// Calls `with` with the bytes. They stay where they are, unchanged, until the parcel is dropped.
+    fn with(&self, with: &mut dyn FnMut(&[u8]));
+}
+
+impl Parcel for Vec<u8> {
+    fn with(&self, with: &mut dyn FnMut(&[u8])) {
+        with(self);
+    }
+}
+
+/// A message that has arrived, and is still to be copied.
+pub(crate) trait Arrived {
+    /// Number of bytes.
+    fn len(&self) -> usize;
+
+    /// Copies the message to a place of this length.
+    fn copy_to(&mut self, place: &mut [u8]);
+}
+
+/// The connection of one rank to the others. One thread uses it.
+pub(crate) trait Transport: Send {
+    /// Number of this rank.
+    fn rank(&self) -> usize;
+
+    /// Number of ranks.
+    fn ranks(&self) -> usize;
+
+    /// The largest tag.
+    fn most_tag(&self) -> u32;
+
+    /// Begins to send.
+    fn send(&mut self, to: usize, tag: Tag, parcel: Box<dyn Parcel>);
+
+    /// Looks once whether messages have been sent, and whether one has arrived. Returns whether anything happened.
+    fn look(&mut self, deliver: &mut dyn FnMut(usize, Tag, &mut dyn Arrived)) -> bool;
+
+    /// Number of messages that are being sent.
+    fn sending(&self) -> usize;
+
+    /// The longest time between two looks while messages are awaited; `None` if the transport itself wakes the thread.
+    fn patience(&self) -> Option<Duration>;
+}

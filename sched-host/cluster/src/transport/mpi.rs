@@ -1,0 +1,121 @@
+//! Ranks are processes of MPI.
+//!
+//! # Safety
+//!
+//! A message is sent from the memory of the datum. A [`Parcel`] promises that its bytes stay where they are until it is
+//! dropped, which happens after the request has ended: it is tested until then, or waited for when the connection ends.
+//!
+//! MPI is called by the thread that started it and by the one that uses the connection, never at once: the first calls
+//! it again only after the second has ended. `Serialized` is what that needs.
+
+use super::{Arrived, Parcel, Tag, Transport};
+use mpi::point_to_point::Message as Matched;
+use mpi::request::{Request, StaticScope};
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::{Communicator, Destination, Source};
+use std::time::Duration;
+
+/// Longest time between two looks for messages: a look takes about a microsecond.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// The connection of this process to the others.
+pub(crate) struct Mpi {
+    world: SimpleCommunicator,
+    sending: Vec<Sending>,
+}
+
+// SAFETY: a communicator is a name that any thread may use, one at a time; see the module.
+unsafe impl Send for Mpi {}
+
+/// A message that is being sent.
+struct Sending {
+    /// `None` once it has ended. Dropped before the parcel.
+    request: Option<Request<'static, [u8], StaticScope>>,
+    _parcel: Box<dyn Parcel>,
+}
+
+impl Sending {
+    /// Whether the message is still being sent.
+    fn goes_on(&mut self) -> bool {
+        self.request = self.request.take().and_then(|request| request.test().err());
+        self.request.is_some()
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        if let Some(request) = self.request.take() {
+            request.wait_without_status();
+        }
+    }
+}
+
+impl Mpi {
+    /// The connection over all processes, by a communicator of its own.
+    pub(crate) fn new(world: &SimpleCommunicator) -> Mpi {
+        Mpi { world: world.duplicate(), sending: Vec::new() }
+    }
+}
+
+struct Message {
+    matched: Option<Matched>,
+    len: usize,
+}
+
+impl Arrived for Message {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn copy_to(&mut self, place: &mut [u8]) {
+        if let Some(matched) = self.matched.take() {
+            matched.matched_receive_into(place);
+        }
+    }
+}
+
+impl Transport for Mpi {
+    fn rank(&self) -> usize {
+        usize::try_from(self.world.rank()).unwrap_or(0)
+    }
+
+    fn ranks(&self) -> usize {
+        usize::try_from(self.world.size()).unwrap_or(1)
+    }
+
+    fn most_tag(&self) -> u32 {
+        // What the standard guarantees is 32 767; Open MPI and MPICH have many more.
+        (1 << 28) - 1
+    }
+
+    fn send(&mut self, to: usize, tag: Tag, parcel: Box<dyn Parcel>) {
+        let (to, tag) = (to as i32, tag.0 as i32);
+        let mut request = None;
+        parcel.with(&mut |bytes| {
+            // SAFETY: the parcel is kept until the request has ended; see the module.
+            let bytes: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
+            request = Some(self.world.process_at_rank(to).immediate_send_with_tag(StaticScope, bytes, tag));
+        });
+        self.sending.push(Sending { request, _parcel: parcel });
+    }
+
+    fn look(&mut self, deliver: &mut dyn FnMut(usize, Tag, &mut dyn Arrived)) -> bool {
+        let before = self.sending.len();
+        self.sending.retain_mut(Sending::goes_on);
+        let has_sent = self.sending.len() < before;
+        let Some((matched, status)) = self.world.any_process().immediate_matched_probe() else { return has_sent };
+        let len = usize::try_from(status.count(<u8 as mpi::traits::Equivalence>::equivalent_datatype())).unwrap_or(0);
+        let from = usize::try_from(status.source_rank()).unwrap_or(0);
+        let mut message = Message { matched: Some(matched), len };
+        deliver(from, Tag(status.tag() as u32), &mut message);
+        true
+    }
+
+    fn sending(&self) -> usize {
+        self.sending.len()
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        Some(PATIENCE)
+    }
+}

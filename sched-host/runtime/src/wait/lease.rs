@@ -1,0 +1,177 @@
+//! Turns at data that are kept without a thread that waits: for transfers to other processes, and for devices of the
+//! program's own.
+
+use super::data::Data;
+use super::{DataError, Entered, Turn};
+use crate::Runtime;
+use crate::core::Core;
+use crate::task::cancel::cancelled;
+use crate::task::failure::Outcome;
+use crate::task::submit::Submitter;
+use parking_lot::Mutex;
+use sched_graph::{AccessMode, ContextId};
+use sched_tree::SlotId;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::*;
+use std::task::{Wake, Waker};
+
+/// A turn at data that has come. It may be moved to another thread, and ends when it is dropped.
+///
+/// While there are leases, or such that have not come yet, a run without progress does not count as stalled: they depend
+/// on what the runtime does not see.
+pub struct Lease<D: Data> {
+    handle: D,
+    submitter: Submitter,
+    slot: SlotId,
+    _outside: Outside,
+}
+
+impl<D: Data> fmt::Debug for Lease<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease").field("data", &self.handle.header().number()).finish_non_exhaustive()
+    }
+}
+
+impl<D: Data> Lease<D> {
+    /// The data, to read.
+    ///
+    /// # Errors
+    /// [`DataError::Bad`] if it was not computed.
+    pub fn reading(&self) -> Result<D::Reading<'_>, DataError> {
+        let turn = Turn::of_callback(&self.submitter);
+        turn.check(self.handle.header()).map(|()| self.handle.reading(turn))
+    }
+
+    /// The data, to write, of a lease [for writing](Runtime::lease_write). What failed to be computed before is not
+    /// looked at: the writer replaces it, and the data is good from then on.
+    pub fn writing(&mut self) -> D::Writing<'_> {
+        self.handle.header().note_good();
+        let turn = Turn::of_callback(&self.submitter);
+        self.handle.writing(turn)
+    }
+
+    /// Ends the turn without a value: tasks that read the data are cancelled, until one writes it completely, and
+    /// reading it is an error that gives this reason.
+    pub fn fail(self, why: &str) {
+        let core = &self.submitter.core;
+        let place = core.place(self.slot);
+        let cause = cancelled(place.slot, String::new(), None, why);
+        let (number, outcome) = (place.slot.head().sequence.load(Relaxed), Outcome::Cancelled(Arc::clone(&cause)));
+        core.outcomes.note_bad(ContextId::DEFAULT, number, &outcome, &cause, false);
+        self.handle.header().note_bad(number);
+    }
+}
+
+impl<D: Data> Drop for Lease<D> {
+    fn drop(&mut self) {
+        self.submitter.core.end_access(self.slot);
+    }
+}
+
+/// Counts, while it lives, as work that the runtime does not see.
+struct Outside(Arc<Core>);
+
+impl Outside {
+    fn new(core: &Arc<Core>) -> Outside {
+        core.outside.fetch_add(1, SeqCst);
+        Outside(Arc::clone(core))
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        self.0.outside.fetch_sub(1, SeqCst);
+    }
+}
+
+/// A lease that has not come, with what to do then.
+struct Coming<D: Data, F>(Mutex<Option<(D, Entered, Outside, F)>>);
+
+impl<D: Data + Clone + Send, F: FnOnce(Lease<D>) + Send> Coming<D, F> {
+    fn come(&self) {
+        let Some((handle, entered, outside, then)) = self.0.lock().take() else { return };
+        let submitter = Submitter { core: Arc::clone(&outside.0) };
+        then(Lease { handle, submitter, slot: entered.key.slot, _outside: outside });
+    }
+}
+
+impl<D: Data + Clone + Send, F: FnOnce(Lease<D>) + Send> Wake for Coming<D, F> {
+    fn wake(self: Arc<Self>) {
+        self.come();
+    }
+}
+
+impl Runtime {
+    /// Leases data in its turn, to read it: `then` gets the lease when the tasks submitted so far that write the data
+    /// have ended, and later tasks that write it wait until the lease is dropped. It is called by the thread that ends
+    /// the last of those tasks, or by this one if there is none; it must be short, and wait for nothing.
+    ///
+    /// ```
+    /// use sched_runtime::{ReadWrite, Runtime};
+    /// # use std::sync::Arc;
+    /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
+    /// # let runtime = Runtime::builder().registry(components).workers(1).build()?;
+    /// let count = runtime.codelet::<(ReadWrite<u64>,), ()>("count").cpu("count", |_, (x,)| *x += 1).build();
+    /// let x = runtime.register(0);
+    /// let (give, take) = std::sync::mpsc::channel();
+    /// runtime.task(&count, (&x,)).submit()?;
+    /// runtime.lease_read(&x, move |lease| give.send(lease).expect("it is taken"))?;
+    /// runtime.task(&count, (&x,)).submit()?;
+    /// let sender = std::thread::spawn(move || {
+    ///     let lease = take.recv().expect("it is given");
+    ///     *lease.reading().expect("it was computed")
+    /// });
+    /// assert_eq!(sender.join().expect("it does not panic"), 1);
+    /// assert_eq!(*runtime.read(&x)?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`DataError::Foreign`] if the handle belongs to another runtime.
+    ///
+    /// # Panics
+    /// If a task of this runtime calls it.
+    #[track_caller]
+    pub fn lease_read<D: Data + Clone + Send>(
+        &self,
+        handle: &D,
+        then: impl FnOnce(Lease<D>) + Send + 'static,
+    ) -> Result<(), DataError> {
+        self.lease(handle, AccessMode::Read, then)
+    }
+
+    /// [`lease_read`](Self::lease_read) for writing: after every task submitted so far that uses the data, and before
+    /// all later ones.
+    ///
+    /// # Errors
+    /// [`DataError::Foreign`] if the handle belongs to another runtime.
+    ///
+    /// # Panics
+    /// If a task of this runtime calls it.
+    #[track_caller]
+    pub fn lease_write<D: Data + Clone + Send>(
+        &self,
+        handle: &D,
+        then: impl FnOnce(Lease<D>) + Send + 'static,
+    ) -> Result<(), DataError> {
+        self.lease(handle, AccessMode::Write, then)
+    }
+
+    #[track_caller]
+    fn lease<D: Data + Clone + Send>(
+        &self,
+        handle: &D,
+        mode: AccessMode,
+        then: impl FnOnce(Lease<D>) + Send + 'static,
+    ) -> Result<(), DataError> {
+        let entered = Turn::enter(self, handle.header(), mode)?;
+        let (shared, outside) = (Arc::clone(&entered.shared), Outside::new(&self.core));
+        let coming = Arc::new(Coming(Mutex::new(Some((handle.clone(), entered, outside, then)))));
+        // The thread that lets go of the data may find the waker as well: one of both takes what is to be done.
+        if shared.has_come_or_wakes(Waker::from(Arc::clone(&coming))) {
+            coming.come();
+        }
+        Ok(())
+    }
+}
