@@ -29,6 +29,7 @@ mod error;
 mod figures;
 mod lu;
 mod qr;
+mod ranks;
 #[cfg(test)]
 mod testing;
 
@@ -37,6 +38,7 @@ pub use error::WorkloadError;
 pub use figures::{Figures, WorkerShare};
 pub use lu::Lu;
 pub use qr::Qr;
+pub use ranks::OnRanks;
 
 use crate::linalg::{Entries, MatrixMarketError, Norms, ReadLimits, Tile, Tiling, tolerance};
 use rayon::prelude::*;

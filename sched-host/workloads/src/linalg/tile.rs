@@ -2,6 +2,7 @@
 
 use super::{Entries, Tiling};
 use faer::{MatMut, MatRef};
+use sched_cluster::Message;
 
 /// Bytes of one cache line, and of one AVX-512 vector: tiles start on such a boundary.
 pub(super) const ALIGNMENT: usize = 64;
@@ -166,6 +167,23 @@ impl Clone for Tile {
         } else {
             *self = source.clone();
         }
+    }
+}
+
+impl Default for Tile {
+    /// A tile without entries.
+    fn default() -> Self {
+        Self::zeros(0, 0)
+    }
+}
+
+impl Message for Tile {
+    fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(self.as_slice())
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        bytemuck::cast_slice_mut(self.as_mut_slice())
     }
 }
 

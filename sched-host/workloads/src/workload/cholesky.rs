@@ -2,11 +2,13 @@
 
 use super::elimination::{Alone, Elimination, WithOne, WithTwo};
 use super::figures::run_measured;
+use super::ranks::{OnRanks, Spread, Submit};
 use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
 use crate::linalg::{CholeskyStep, LowerTiles, NotPositiveDefiniteMatrix, Tile, Tiling, cholesky_steps, flops};
 use crate::linalg::{Entries, MatrixMarketError, RandomSpd, ReadLimits, read_symmetric, tile_norms};
 use crate::linalg::{gemm, potrf, syrk, trsm};
-use sched_runtime::{Codelet, Handle, Runtime, SubmitError};
+use sched_cluster::{Cluster, ClusterError};
+use sched_runtime::{Codelet, Handle, Runtime};
 use std::path::Path;
 
 /// Replaces a symmetric positive definite matrix by its Cholesky factor: a task for each of its [`cholesky_steps`],
@@ -61,6 +63,25 @@ impl Workload for Cholesky {
     }
 }
 
+impl OnRanks for Cholesky {
+    fn run_on(
+        cluster: &Cluster,
+        matrix: &(dyn Entries + Sync),
+        tile_size: usize,
+    ) -> Result<Factored<Option<LowerTiles>>, ClusterError> {
+        let tiling = Tiling::new(matrix.order(), tile_size);
+        let spread = Spread { cluster, tiling };
+        let tiles = spread.matrix(matrix, tiling.lower_tiles())?;
+        let elimination = Elimination::new(cluster.runtime(), Self::NAME);
+        let kernels = Kernels::new(&elimination, tiling);
+        let submit = || cholesky_steps(tiling.n_tiles()).try_for_each(|step| kernels.submit(cluster, step, &tiles));
+        let figures = spread.run_measured(flops::cholesky(tiling.order()), submit)?;
+        spread.agree(elimination.failure())?;
+        let tiles = spread.gathered(tiles)?;
+        Ok(Factored { factors: tiles.map(|tiles| LowerTiles::from_tiles(tiling, tiles)), figures })
+    }
+}
+
 /// The codelets.
 struct Kernels {
     tiling: Tiling,
@@ -83,23 +104,24 @@ impl Kernels {
         }
     }
 
-    fn submit(&self, runtime: &Runtime, step: CholeskyStep, tiles: &[Handle<Tile>]) -> Result<(), SubmitError> {
+    fn submit<S: Submit>(&self, place: &S, step: CholeskyStep, tiles: &[Handle<Tile>]) -> Result<(), S::Error> {
         let tile = |(i, j)| &tiles[self.tiling.lower_index(i, j)];
         let urgency = i32::try_from(step.priority(self.tiling.n_tiles())).unwrap_or(i32::MAX);
         let written = tile(step.writes());
         match step {
-            CholeskyStep::Potrf { .. } => runtime.task_with(&self.potrf, step, (written,)).priority(urgency).submit(),
+            CholeskyStep::Potrf { .. } => {
+                place.submit(place.runtime().task_with(&self.potrf, step, (written,)).priority(urgency))
+            }
             CholeskyStep::Trsm { k, .. } => {
-                runtime.task_with(&self.trsm, step, (tile((k, k)), written)).priority(urgency).submit()
+                place.submit(place.runtime().task_with(&self.trsm, step, (tile((k, k)), written)).priority(urgency))
             }
             CholeskyStep::Syrk { k, i } => {
-                runtime.task_with(&self.syrk, step, (tile((i, k)), written)).priority(urgency).submit()
+                place.submit(place.runtime().task_with(&self.syrk, step, (tile((i, k)), written)).priority(urgency))
             }
-            CholeskyStep::Gemm { k, i, j } => {
-                runtime.task_with(&self.gemm, step, (tile((i, k)), tile((j, k)), written)).priority(urgency).submit()
-            }
+            CholeskyStep::Gemm { k, i, j } => place.submit(
+                place.runtime().task_with(&self.gemm, step, (tile((i, k)), tile((j, k)), written)).priority(urgency),
+            ),
         }
-        .map(|_| ())
     }
 }
 

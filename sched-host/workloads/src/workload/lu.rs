@@ -2,11 +2,13 @@
 
 use super::elimination::{Alone, Elimination, WithOne, WithTwo};
 use super::figures::run_measured;
+use super::ranks::{OnRanks, Spread, Submit};
 use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
 use crate::linalg::{Entries, MatrixMarketError, RandomMatrix, ReadLimits, SquareTiles, Tile, Tiling, read_general};
 use crate::linalg::{LuStep, NoLuFactors, check_dominance, flops, lu_norms, lu_steps};
 use crate::linalg::{gemm_nn, getrf, trsm_column, trsm_row};
-use sched_runtime::{Codelet, Handle, Runtime, SubmitError};
+use sched_cluster::{Cluster, ClusterError};
+use sched_runtime::{Codelet, Handle, Runtime};
 use std::path::Path;
 
 /// Replaces a matrix by its LU factors, without pivoting: a task for each of its [`lu_steps`], ordered by their
@@ -66,6 +68,25 @@ impl Workload for Lu {
     }
 }
 
+impl OnRanks for Lu {
+    fn run_on(
+        cluster: &Cluster,
+        matrix: &(dyn Entries + Sync),
+        tile_size: usize,
+    ) -> Result<Factored<Option<SquareTiles>>, ClusterError> {
+        let tiling = Tiling::new(matrix.order(), tile_size);
+        let spread = Spread { cluster, tiling };
+        let tiles = spread.matrix(matrix, tiling.square_tiles())?;
+        let elimination = Elimination::new(cluster.runtime(), Self::NAME);
+        let kernels = Kernels::new(&elimination, tiling);
+        let submit = || lu_steps(tiling.n_tiles()).try_for_each(|step| kernels.submit(cluster, step, &tiles));
+        let figures = spread.run_measured(flops::lu(tiling.order()), submit)?;
+        spread.agree(elimination.failure())?;
+        let tiles = spread.gathered(tiles)?;
+        Ok(Factored { factors: tiles.map(|tiles| SquareTiles::from_tiles(tiling, tiles)), figures })
+    }
+}
+
 /// The codelets.
 struct Kernels {
     tiling: Tiling,
@@ -88,23 +109,23 @@ impl Kernels {
         }
     }
 
-    fn submit(&self, runtime: &Runtime, step: LuStep, tiles: &[Handle<Tile>]) -> Result<(), SubmitError> {
+    fn submit<S: Submit>(&self, place: &S, step: LuStep, tiles: &[Handle<Tile>]) -> Result<(), S::Error> {
         let tile = |(i, j)| &tiles[self.tiling.square_index(i, j)];
         let urgency = i32::try_from(step.priority(self.tiling.n_tiles())).unwrap_or(i32::MAX);
         let written = tile(step.writes());
         match step {
-            LuStep::Getrf { .. } => runtime.task_with(&self.getrf, step, (written,)).priority(urgency).submit(),
+            LuStep::Getrf { .. } => {
+                place.submit(place.runtime().task_with(&self.getrf, step, (written,)).priority(urgency))
+            }
             LuStep::TrsmRow { k, .. } => {
-                runtime.task_with(&self.trsm_row, step, (tile((k, k)), written)).priority(urgency).submit()
+                place.submit(place.runtime().task_with(&self.trsm_row, step, (tile((k, k)), written)).priority(urgency))
             }
-            LuStep::TrsmColumn { k, .. } => {
-                runtime.task_with(&self.trsm_column, step, (tile((k, k)), written)).priority(urgency).submit()
-            }
-            LuStep::Gemm { k, i, j } => {
-                runtime.task_with(&self.gemm, step, (tile((i, k)), tile((k, j)), written)).priority(urgency).submit()
-            }
+            LuStep::TrsmColumn { k, .. } => place
+                .submit(place.runtime().task_with(&self.trsm_column, step, (tile((k, k)), written)).priority(urgency)),
+            LuStep::Gemm { k, i, j } => place.submit(
+                place.runtime().task_with(&self.gemm, step, (tile((i, k)), tile((k, j)), written)).priority(urgency),
+            ),
         }
-        .map(|_| ())
     }
 }
 

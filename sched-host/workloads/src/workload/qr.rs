@@ -1,12 +1,14 @@
 //! The tiled QR factorisation as tasks.
 
 use super::figures::run_measured;
+use super::ranks::{OnRanks, Spread, Submit};
 use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
-use crate::linalg::{Apply, INNER, QrStep, QrTiles, flops, orthogonality, qr_norms, qr_steps};
+use crate::linalg::{Apply, INNER, QrStep, QrTiles, factor_shape, flops, orthogonality, qr_norms, qr_steps};
 use crate::linalg::{Entries, MatrixMarketError, RandomMatrix, ReadLimits, SquareTiles, Tile, Tiling, read_general};
 use crate::linalg::{geqrt, tsmqr, tsqrt, unmqr};
+use sched_cluster::{Cluster, ClusterError};
 use sched_model::Model;
-use sched_runtime::{Codelet, Handle, Read, ReadWrite, Runtime, SubmitError, Write};
+use sched_runtime::{Codelet, Handle, Read, ReadWrite, Runtime, Write};
 use std::path::Path;
 
 /// Replaces any matrix by its QR factorisation: a task for each of its [`qr_steps`], ordered by their accesses to
@@ -71,6 +73,35 @@ impl Workload for Qr {
     }
 }
 
+impl OnRanks for Qr {
+    fn run_on(
+        cluster: &Cluster,
+        matrix: &(dyn Entries + Sync),
+        tile_size: usize,
+    ) -> Result<Factored<Option<QrTiles>>, ClusterError> {
+        let tiling = Tiling::new(matrix.order(), tile_size);
+        let spread = Spread { cluster, tiling };
+        let panels = (0..tiling.n_tiles()).map(|k| ((k, k), (tiling.size(k), tiling.size(k))));
+        let factors = tiling.lower_tiles().map(|(i, k)| ((i, k), factor_shape(tiling.size(k))));
+        let data = Data {
+            tiling,
+            matrix: spread.matrix(matrix, tiling.square_tiles())?,
+            panels: spread.zeros(panels)?,
+            factors: spread.zeros(factors)?,
+        };
+        let kernels = Kernels::new(cluster.runtime());
+        let submit = || qr_steps(tiling.n_tiles()).try_for_each(|step| kernels.submit(cluster, step, &data));
+        let figures = spread.run_measured(flops::qr(tiling.order()), submit)?;
+        let (matrix, panels) = (spread.gathered(data.matrix)?, spread.gathered(data.panels)?);
+        let parts = matrix.zip(panels).zip(spread.gathered(data.factors)?);
+        let factors = parts.map(|((matrix, panels), factors)| {
+            let matrix = SquareTiles::from_tiles(tiling, matrix);
+            QrTiles { matrix, panels, factors }
+        });
+        Ok(Factored { factors, figures })
+    }
+}
+
 /// The tiles as data of a runtime.
 struct Data {
     tiling: Tiling,
@@ -130,27 +161,26 @@ impl Kernels {
         }
     }
 
-    fn submit(&self, runtime: &Runtime, step: QrStep, data: &Data) -> Result<(), SubmitError> {
+    fn submit<S: Submit>(&self, place: &S, step: QrStep, data: &Data) -> Result<(), S::Error> {
         let urgency = i32::try_from(step.priority(data.tiling.n_tiles())).unwrap_or(i32::MAX);
         match step {
             QrStep::Geqrt { k } => {
                 let named = (data.tile(k, k), &data.panels[k], data.factor(k, k));
-                runtime.task_with(&self.geqrt, step, named).priority(urgency).submit()
+                place.submit(place.runtime().task_with(&self.geqrt, step, named).priority(urgency))
             }
             QrStep::Unmqr { k, j } => {
                 let named = (&data.panels[k], data.factor(k, k), data.tile(k, j));
-                runtime.task_with(&self.unmqr, step, named).priority(urgency).submit()
+                place.submit(place.runtime().task_with(&self.unmqr, step, named).priority(urgency))
             }
             QrStep::Tsqrt { k, i } => {
                 let named = (data.tile(k, k), data.tile(i, k), data.factor(i, k));
-                runtime.task_with(&self.tsqrt, step, named).priority(urgency).submit()
+                place.submit(place.runtime().task_with(&self.tsqrt, step, named).priority(urgency))
             }
             QrStep::Tsmqr { k, i, j } => {
                 let named = (data.tile(i, k), data.factor(i, k), data.tile(k, j), data.tile(i, j));
-                runtime.task_with(&self.tsmqr, step, named).priority(urgency).submit()
+                place.submit(place.runtime().task_with(&self.tsmqr, step, named).priority(urgency))
             }
         }
-        .map(|_| ())
     }
 }
 

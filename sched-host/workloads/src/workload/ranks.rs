@@ -1,0 +1,185 @@
+//! Factorisations on several ranks: tiles are dealt to the ranks in turn, each task runs where the tile is that it writes.
+
+use super::figures::Figures;
+use super::{Factored, Workload, make_tiles};
+use crate::linalg::{Entries, Tile, Tiling};
+use sched_cluster::{Cluster, ClusterError};
+use sched_runtime::{AccessList, Handle, Runtime, SubmitError, TaskBuilder};
+use std::fmt::Display;
+use std::time::Instant;
+
+/// A factorisation that several ranks do together.
+pub trait OnRanks: Workload {
+    /// Makes the tiles of a matrix on the ranks that own them, factorises it, and gathers the factors on rank 0. Each rank
+    /// gets its own figures. All ranks call it.
+    ///
+    /// # Errors
+    /// What fails on one rank fails on all, with the same word.
+    ///
+    /// # Panics
+    /// If `tile_size` is 0.
+    fn run_on(
+        cluster: &Cluster,
+        matrix: &(dyn Entries + Sync),
+        tile_size: usize,
+    ) -> Result<Factored<Option<Self::Factors>>, ClusterError>;
+}
+
+/// Where tasks are submitted: to one runtime, or on all ranks.
+pub(super) trait Submit {
+    type Error;
+
+    fn runtime(&self) -> &Runtime;
+
+    fn submit<L: AccessList, P: Send + 'static>(&self, task: TaskBuilder<'_, L, P>) -> Result<(), Self::Error>;
+}
+
+impl Submit for Runtime {
+    type Error = SubmitError;
+
+    fn runtime(&self) -> &Runtime {
+        self
+    }
+
+    fn submit<L: AccessList, P: Send + 'static>(&self, task: TaskBuilder<'_, L, P>) -> Result<(), SubmitError> {
+        task.submit().map(drop)
+    }
+}
+
+impl Submit for Cluster {
+    type Error = ClusterError;
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime()
+    }
+
+    fn submit<L: AccessList, P: Send + 'static>(&self, task: TaskBuilder<'_, L, P>) -> Result<(), ClusterError> {
+        self.submit(task).map(drop)
+    }
+}
+
+/// A tiled matrix among ranks.
+pub(super) struct Spread<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) tiling: Tiling,
+}
+
+/// A tile by its row and its column.
+type Index = (usize, usize);
+
+impl Spread<'_> {
+    /// The tiles of a matrix; each rank makes its own.
+    pub(super) fn matrix(
+        &self,
+        matrix: &(dyn Entries + Sync),
+        tiles: impl Iterator<Item = Index> + Clone,
+    ) -> Result<Vec<Handle<Tile>>, ClusterError> {
+        let Spread { cluster, tiling } = *self;
+        let owner = |(i, j)| cluster.block_cyclic(i, j);
+        let own = tiles.clone().filter(|tile| owner(*tile) == cluster.rank()).collect();
+        let mut made = make_tiles(matrix, tiling, own).into_iter();
+        let register = |(i, j)| {
+            let (rows, cols) = (tiling.size(i), tiling.size(j));
+            let own = || made.next().expect("a tile was made for each place");
+            cluster.register_on(owner((i, j)), own, move || Tile::zeros(rows, cols))
+        };
+        tiles.map(register).collect()
+    }
+
+    /// Tiles of zeros, each with the place of a tile of the matrix, and its own size.
+    pub(super) fn zeros(&self, tiles: impl Iterator<Item = (Index, Index)>) -> Result<Vec<Handle<Tile>>, ClusterError> {
+        let register = |((i, j), (rows, cols))| {
+            let zeros = move || Tile::zeros(rows, cols);
+            self.cluster.register_on(self.cluster.block_cyclic(i, j), zeros, zeros)
+        };
+        tiles.map(register).collect()
+    }
+
+    /// Submits a task graph of `flops` operations, waits for it on all ranks, and measures. The tasks are those of this
+    /// rank.
+    pub(super) fn run_measured(
+        &self,
+        flops: f64,
+        submit: impl FnOnce() -> Result<(), ClusterError>,
+    ) -> Result<Figures, ClusterError> {
+        self.cluster.wait_all()?;
+        let before = self.cluster.runtime().stats();
+        let began = Instant::now();
+        submit()?;
+        self.cluster.wait_all()?;
+        let makespan = began.elapsed();
+        Ok(Figures::between(&before, &self.cluster.runtime().stats(), makespan, flops))
+    }
+
+    /// Whether there is a result on all ranks; otherwise the reason of the rank that has one.
+    pub(super) fn agree(&self, failure: Option<&impl Display>) -> Result<(), ClusterError> {
+        let word = failure.map_or_else(String::new, ToString::to_string);
+        let words = self.cluster.exchange(word.as_bytes())?;
+        match words.iter().find(|word| !word.is_empty()) {
+            None => Ok(()),
+            Some(word) => Err(ClusterError::Failed(vec![String::from_utf8_lossy(word).into_owned()])),
+        }
+    }
+
+    /// All tiles, on rank 0.
+    pub(super) fn gathered(&self, tiles: Vec<Handle<Tile>>) -> Result<Option<Vec<Tile>>, ClusterError> {
+        tiles.iter().try_for_each(|tile| self.cluster.give(tile, 0))?;
+        self.cluster.wait_all()?;
+        let taken: Vec<Option<Tile>> =
+            tiles.into_iter().map(|tile| self.cluster.unregister(tile)).collect::<Result<_, _>>()?;
+        Ok(taken.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::{RandomMatrix, RandomSpd, SymmetricMatrix};
+    use crate::workload::testing::runtime;
+    use crate::workload::{Cholesky, Lu, Qr};
+    use std::fmt::Debug;
+
+    fn check<W: OnRanks>(matrix: &(dyn Entries + Sync), tile_size: usize)
+    where
+        W::Factors: Clone + PartialEq + Debug,
+    {
+        let alone = W::run(&runtime("tree-eager", 2), W::cut(matrix, tile_size)).expect("there is a result");
+        for ranks in [1, 2, 3, 4] {
+            let found = Cluster::local(
+                ranks,
+                |_| Ok(runtime("tree-eager", 2)),
+                |cluster| W::run_on(cluster, matrix, tile_size),
+            );
+            let mut found = found.expect("the ranks start").into_iter().map(|found| found.expect("there is a result"));
+            let first = found.next().expect("there is rank 0");
+            assert!(first.factors == Some(alone.factors.clone()), "{} on {ranks} ranks", W::NAME);
+            let others: Vec<_> = found.collect();
+            assert!(others.iter().all(|other| other.factors.is_none()));
+            let tasks = others.iter().chain([&first]).map(|rank| rank.figures.tasks).sum::<u64>();
+            assert_eq!(tasks, alone.figures.tasks);
+        }
+    }
+
+    #[test]
+    fn the_factors_are_those_of_one_rank_bit_for_bit() {
+        check::<Cholesky>(&RandomSpd::new(61, 5), 12);
+        check::<Lu>(&RandomMatrix::dominant(61, 5), 12);
+        check::<Qr>(&RandomMatrix::uniform(61, 5), 12);
+        check::<Cholesky>(&RandomSpd::new(7, 5), 100);
+        check::<Qr>(&RandomMatrix::uniform(1, 5), 4);
+    }
+
+    #[test]
+    fn a_bad_pivot_is_the_word_of_every_rank() {
+        let bad = |r, c| if r == c { if r == 30 { -1.0 } else { 1.0 } } else { 0.0 };
+        let matrix = SymmetricMatrix::from_lower(40, bad).expect("the order is small");
+        let words = Cluster::local(
+            3,
+            |_| Ok(runtime("tree-eager", 1)),
+            |cluster| Cholesky::run_on(cluster, &matrix, 8).map(drop).expect_err("there is no factor").to_string(),
+        );
+        let words = words.expect("the ranks start");
+        assert!(words[0].contains("31 rows and columns"), "{}", words[0]);
+        assert!(words.iter().all(|word| *word == words[0]), "{words:?}");
+    }
+}
