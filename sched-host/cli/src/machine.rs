@@ -35,6 +35,12 @@ impl WorkerOption {
     pub(super) fn count(self, topology: &Topology) -> usize {
         self.workers.unwrap_or_else(|| BindingPlan::default_workers(topology))
     }
+
+    /// The option for each of several programs on one machine: the number that is given, or an equal share.
+    pub(super) fn shared_by(self, programs: usize, topology: &Topology) -> WorkerOption {
+        let share = || (BindingPlan::default_workers(topology) / programs).max(1);
+        WorkerOption { workers: Some(self.workers.unwrap_or_else(share)) }
+    }
 }
 
 /// Whether the program's thread is a worker.

@@ -5,6 +5,7 @@ mod contexts;
 mod factorise;
 mod options;
 mod problem;
+mod ranks;
 mod report;
 mod watch;
 
@@ -50,6 +51,7 @@ enum What {
   sched run cholesky --tiles 40 --tile-size 192             11480 tasks, on smaller tiles
   sched run cholesky --matrix bcsstk14.mtx --tile-size 64   a matrix from a file
   sched run cholesky --memory-nodes 2 --policy tree-dmdar   tiles are copied between two memories
+  sched run cholesky --ranks 2                              two runtimes that exchange tiles
   sched run cholesky --devices all --policy tree-heft --calibrate
                                                             on cores and devices; `sched topology` lists them
   sched run cholesky --calibrate                            measure and store kernel durations

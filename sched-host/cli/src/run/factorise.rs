@@ -3,6 +3,7 @@
 use super::comparison::Runs;
 use super::options::Options;
 use super::problem::{Problem, graph_of};
+use super::ranks::Together;
 use super::report::{Measured, Report, store_models, warn_of_faults};
 use super::watch::watch;
 use crate::log;
@@ -19,7 +20,7 @@ use sched_runtime::{RunError, Runtime};
 use sched_text::file_name;
 use sched_tree::plugin::Registry;
 use sched_workloads::linalg::{Entries, ReadLimits, Tiling};
-use sched_workloads::workload::{Factored, Workload, WorkloadError};
+use sched_workloads::workload::{Factored, OnRanks, Workload, WorkloadError};
 use std::cell::Cell;
 use std::io::Write;
 use std::marker::PhantomData;
@@ -48,7 +49,7 @@ pub(super) struct Args {
 }
 
 /// Runs `W` as `args` say, and writes a report of the run, or a comparison of several, to `out`.
-pub(super) fn factorise<W: Workload>(
+pub(super) fn factorise<W: OnRanks>(
     args: &Args,
     registry: Arc<Registry>,
     out: &mut dyn Write,
@@ -80,6 +81,10 @@ pub(super) fn factorise<W: Workload>(
         workers: options.worker_count(&topology),
     };
     size::check::<W>(Tiling::new(problem.order, *tile_size), options.contexts.contexts.len().max(1))?;
+    if let Some(ranks) = options.ranks()? {
+        let together = Together { ranks, options, policies, registry, topology, problem, progress };
+        return together.factorise::<W>(&*matrix, out);
+    }
     let helpers = helpers(options, &topology)?;
     for warning in options.try_all(&policies, &registry, &topology)? {
         progress.warn_once(&format!("warning: {warning}"));

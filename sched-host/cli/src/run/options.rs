@@ -1,5 +1,6 @@
 //! Options of every workload.
 
+use super::ranks::Ranks;
 use crate::contexts::ContextOptions;
 use crate::devices::DeviceOptions;
 use crate::energy::CounterOptions;
@@ -22,6 +23,22 @@ use sched_tree::plugin::Registry;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// What several ranks cannot have.
+const ALONE: [&str; 12] = [
+    "contexts",
+    "goals",
+    "swap_to",
+    "repeat",
+    "watch_plugins",
+    "main_worker",
+    "memory_nodes",
+    "calibrate",
+    "energy",
+    "record",
+    "trace",
+    "gantt",
+];
 
 /// Policies, workers, repetitions and output.
 #[derive(clap::Args, Clone, Debug)]
@@ -50,6 +67,11 @@ pub(super) struct Options {
 
     #[command(flatten)]
     main: MainWorkerOption,
+
+    /// Number of ranks, each with a runtime and workers of its own, that share the matrix and exchange tiles: threads of
+    /// this process. Under `mpirun` each process is a rank, in a program that was built with MPI (--features mpi)
+    #[arg(long, value_name = "N", value_parser = positive, conflicts_with_all = ALONE)]
+    ranks: Option<usize>,
 
     #[command(flatten)]
     devices: DeviceOptions,
@@ -122,6 +144,21 @@ impl Options {
     /// Number of workers.
     pub(super) fn worker_count(&self, topology: &Topology) -> usize {
         self.workers.count(topology)
+    }
+
+    /// Where the ranks are, if there are several.
+    ///
+    /// # Errors
+    /// If this is a process of `mpirun`, and the program knows no MPI.
+    pub(super) fn ranks(&self) -> miette::Result<Option<Ranks>> {
+        Ranks::of(self.ranks, |name| std::env::var(name).ok())
+    }
+
+    /// The options of each of several ranks on this machine.
+    pub(super) fn of_rank(&self, topology: &Topology, ranks_here: usize) -> Options {
+        let workers = self.workers.shared_by(ranks_here, topology);
+        // Ranks would bind their workers to the same hardware threads.
+        Options { workers, no_bind: true, ..self.clone() }
     }
 
     /// Runs of each of `policies` policies.
