@@ -62,6 +62,8 @@
 //! factorization* (2016); Valls, Ballestín and Quintanilla, *Justification and RCPSP: a technique that pays* (2005).
 
 mod agenda;
+mod execution;
+mod network;
 mod outlook;
 mod schedule;
 mod search;
@@ -89,9 +91,6 @@ use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::*};
 pub struct Plan {
     weights: Weights,
     limits: Limits,
-    /// Nanoseconds before its planned start at which the data of a task is fetched, and before its worker is free at
-    /// which it is sent.
-    lead: u64,
     /// Decides if the host does not provide the submitted tasks.
     blind: Replan,
     /// Tasks that the planning thread has not seen yet.
@@ -148,8 +147,8 @@ impl Build for Plan {
                 effort: u64::try_from(params.int("effort")?).unwrap_or(1),
                 window: usize::try_from(params.int("window")?).unwrap_or(usize::MAX),
                 time: params.float("time")?,
+                lead: params.micros("lead")?.map_or(0, nanos),
             },
-            lead: params.micros("lead")?.map_or(0, nanos),
             blind: Replan::build(params)?,
             arrived: Mutex::default(),
             len: AtomicUsize::new(0),
@@ -173,11 +172,13 @@ impl Plan {
         agenda.settle(node, submitted, now);
         agenda.keep_planned(node, submitted, &self.weights, self.limits);
         if node.has_transfers() {
-            agenda.fetch(node, now.saturating_add(self.lead));
+            agenda.fetch(node, now.saturating_add(self.limits.lead));
         }
         let asking = self.asking.lock().clone();
-        let asks = |child: Child| asking.get(child.0 as usize).is_some_and(|asking| *asking > 0);
-        match agenda.next(now, self.lead, asks) {
+        // While tasks are being submitted, none is sent to a busy worker: better places may show up soon.
+        let settled = agenda.is_settled(now, self.limits.lead);
+        let asks = |child: Child| settled && asking.get(child.0 as usize).is_some_and(|asking| *asking > 0);
+        match agenda.next(now, self.limits.lead, asks) {
             Some((sequence, lane)) => self.send(node, agenda, sequence, lane),
             None => self.send_unpredicted(node, agenda),
         }

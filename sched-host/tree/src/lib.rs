@@ -36,6 +36,7 @@ mod prospects;
 mod restrictions;
 pub mod seat;
 pub mod services;
+mod routes;
 mod shared_part;
 mod survey;
 mod swap;

@@ -1,7 +1,7 @@
 //! The planning thread's state: the ready tasks, the plan, and the tasks that were sent.
 
 use super::outlook::{Lane, Outlook, Sent, View};
-use super::search::{Dice, Search};
+use super::search::{Dice, Habits, Search};
 use crate::resource_mapping::block_cyclic::Owners;
 use sched_core::{Child, MemoryNode, Node, Stage, Submitted, Task};
 use std::cmp::Reverse;
@@ -16,6 +16,8 @@ pub(super) struct Limits {
     pub(super) window: usize,
     /// Time limit of the search, as a share of the plan's length.
     pub(super) time: f64,
+    /// Nanoseconds before its planned start at which the data of a task is fetched.
+    pub(super) lead: u64,
 }
 
 /// With more tasks than this, fewer plans are tried, so that the search takes no longer.
@@ -23,6 +25,9 @@ const AT_FULL_EFFORT: f64 = 2048.0;
 
 /// Maximum number of known kinds; beyond it they are discarded. Measured lengths change all the time.
 const MOST_KINDS: usize = 4096;
+
+/// Maximum number of planned tasks for each lane with which it is worth planning again for one idle lane.
+const SHORT_PLAN: usize = 16;
 
 /// A task in the plan of a lane.
 #[derive(Clone, Copy, Debug)]
@@ -53,13 +58,16 @@ pub(super) struct Agenda {
     end: u64,
     /// Number of tasks in the plan when it was made.
     count: usize,
+    /// One past the last submitted task that was seen, and when it was.
+    submitted: u64,
+    grew: u64,
     sent: Vec<Sent>,
     owners: Owners,
     /// Whether each lane recently refused a task.
     pub(super) full: Vec<bool>,
-    /// Kinds of tasks by their lengths; and by kind and class, the preference for the class in the last plan.
+    /// Kinds of tasks by their lengths; and what the last plan went by.
     kinds: BTreeMap<Vec<u64>, usize>,
-    likings: Vec<f64>,
+    habits: Habits,
 }
 
 impl Agenda {
@@ -80,6 +88,10 @@ impl Agenda {
     pub(super) fn settle(&mut self, node: Node<'_>, submitted: Submitted<'_>, now: u64) {
         if self.lanes.is_empty() {
             self.find_lanes(node);
+        }
+        let end = submitted.range().end;
+        if end > self.submitted {
+            (self.submitted, self.grew) = (end, now);
         }
         self.sent.retain(|sent| submitted.task(sent.sequence).is_some_and(|task| task.stage != Stage::Ended));
         for lane in &mut self.lanes {
@@ -120,8 +132,13 @@ impl Agenda {
         self.plan = vec![VecDeque::new(); self.lanes.len()];
     }
 
-    /// Plans if necessary: there are tasks outside the plan, and either too little work for some lane or many new
-    /// tasks.
+    /// Whether no task was submitted during the last `lead` nanoseconds: more will hardly come soon.
+    pub(super) fn is_settled(&self, now: u64, lead: u64) -> bool {
+        self.grew.saturating_add(lead) <= now
+    }
+
+    /// Plans if necessary: there are tasks outside the plan, and either too little work for some lane, or many new
+    /// tasks, or no more to come.
     pub(super) fn keep_planned(
         &mut self,
         node: Node<'_>,
@@ -129,12 +146,15 @@ impl Agenda {
         weigh: &super::Weights,
         limits: Limits,
     ) {
-        if !self.some_unplanned || !self.is_stale(submitted, limits.window) {
+        let is_late = self.is_settled(node.now().as_nanos(), limits.lead)
+            && self.end < self.submitted
+            && self.count < limits.window;
+        if !is_late && (!self.some_unplanned || !self.is_stale(limits.window)) {
             return;
         }
         if self.kinds.len() > MOST_KINDS {
             self.kinds.clear();
-            self.likings.clear();
+            self.habits = Habits::default();
         }
         if node.has_transfers() {
             self.owners.learn(node, submitted);
@@ -148,8 +168,9 @@ impl Agenda {
             held: &self.held,
             owners: &self.owners,
             window: limits.window,
+            lead: limits.lead,
         };
-        let outlook = Outlook::new(node.now(), &view, &mut self.kinds);
+        let outlook = Outlook::new(node, &view, &mut self.kinds);
         let fresh = outlook.sequences.iter().filter(|sequence| **sequence >= self.end).count();
         let count = outlook.len().max(1) as f64;
         let share = fresh as f64 / count;
@@ -158,22 +179,33 @@ impl Agenda {
         let most = |search: &Search<'_>| search.length() as f64 * limits.time;
         let took = || node.now().as_nanos().saturating_sub(outlook.now) as f64;
         let mut search = Search::new(&outlook, Dice(node.random()));
-        search.begin(&self.likings, |search| took() <= most(search));
+        search.begin(&self.habits, share, |search| took() <= most(search));
         search.improve(tries.ceil() as u64, |search| took() <= most(search) * share);
         self.count = outlook.len();
-        let (best, likings) = search.finish();
-        self.likings = likings;
+        let (best, habits) = search.finish();
+        self.habits = habits;
         self.adopt(&outlook, &best);
     }
 
-    fn is_stale(&self, submitted: Submitted<'_>, window: usize) -> bool {
+    fn is_stale(&self, window: usize) -> bool {
         let left: usize = self.plan.iter().map(VecDeque::len).sum();
-        let more = submitted.range().end.saturating_sub(self.end) as usize;
+        let more = self.submitted.saturating_sub(self.end) as usize;
         let was_full = self.count >= window;
         left < self.lanes.len()
+            || (left < SHORT_PLAN * self.lanes.len() && self.has_idle_lane())
             || if was_full { left < window / 2 } else { more > self.count / 4 }
             // Concurrent submissions may arrive out of order, so planned tasks may wait for tasks outside the plan.
             || (self.sent.is_empty() && !self.held.keys().any(|sequence| self.lane_of.contains_key(sequence)))
+    }
+
+    /// Whether a lane has nothing to do, and its next task is not ready.
+    fn has_idle_lane(&self) -> bool {
+        let mut waits: Vec<bool> =
+            self.plan.iter().map(|plan| plan.front().is_none_or(|next| !self.held.contains_key(&next.sequence))).collect();
+        for sent in &self.sent {
+            waits[sent.lane] = false;
+        }
+        waits.contains(&true)
     }
 
     fn adopt(&mut self, outlook: &Outlook, best: &super::schedule::Schedule) {
