@@ -67,6 +67,7 @@ mod network;
 mod outlook;
 mod schedule;
 mod search;
+mod under_way;
 
 use super::completion::{Weights, least_loaded};
 use super::replan::Replan;
@@ -172,19 +173,26 @@ impl Plan {
         agenda.settle(node, submitted, now);
         agenda.keep_planned(node, submitted, &self.weights, self.limits);
         if node.has_transfers() {
-            agenda.fetch(node, now.saturating_add(self.limits.lead));
+            agenda.fetch(node, submitted, now.saturating_add(self.limits.lead));
         }
         let asking = self.asking.lock().clone();
         // While tasks are being submitted, none is sent to a busy worker: better places may show up soon.
         let settled = agenda.is_settled(now, self.limits.lead);
         let asks = |child: Child| settled && asking.get(child.0 as usize).is_some_and(|asking| *asking > 0);
         match agenda.next(now, self.limits.lead, asks) {
-            Some((sequence, lane)) => self.send(node, agenda, sequence, lane),
+            Some((sequence, lane)) => self.send(node, submitted, agenda, sequence, lane),
             None => self.send_unpredicted(node, agenda),
         }
     }
 
-    fn send(&self, node: Node<'_>, agenda: &mut Agenda, sequence: u64, lane: usize) -> (bool, bool) {
+    fn send(
+        &self,
+        node: Node<'_>,
+        submitted: Submitted<'_>,
+        agenda: &mut Agenda,
+        sequence: u64,
+        lane: usize,
+    ) -> (bool, bool) {
         let child = agenda.lanes[lane].child;
         if node.child_worker(child).is_some() {
             agenda.full[lane] = true;
@@ -196,7 +204,7 @@ impl Plan {
         self.mark(node, &mut task, &agenda.lanes[lane]);
         match node.push_to(child, task) {
             Ok(()) => {
-                self.note_sent(node, agenda, sequence, lane);
+                self.note_sent(node, submitted, agenda, sequence, lane);
                 (true, true)
             }
             Err(refused) => {
@@ -215,12 +223,19 @@ impl Plan {
         task.set_priority(self.order.fetch_sub(1, Relaxed));
     }
 
-    fn note_sent(&self, node: Node<'_>, agenda: &mut Agenda, sequence: u64, lane: usize) {
+    fn note_sent(
+        &self,
+        node: Node<'_>,
+        submitted: Submitted<'_>,
+        agenda: &mut Agenda,
+        sequence: u64,
+        lane: usize,
+    ) {
         self.len.fetch_sub(1, AcqRel);
         if let Some(asking) = self.asking.lock().get_mut(agenda.lanes[lane].child.0 as usize) {
             *asking = asking.saturating_sub(1);
         }
-        agenda.note_sent(sequence, lane, node.now().as_nanos());
+        agenda.note_sent(submitted, sequence, lane, node.now().as_nanos());
     }
 
     /// Sends a task of unknown length to the child with the least load.
@@ -268,14 +283,14 @@ impl Plan {
     }
 
     /// The task for a worker that pulls: the next one planned for it, or one that cannot be planned.
-    fn take(&self, node: Node<'_>, child: Child) -> Option<Task> {
+    fn take(&self, node: Node<'_>, submitted: Submitted<'_>, child: Child) -> Option<Task> {
         let mut agenda = std::mem::take(&mut *self.agenda.lock());
         let mut taken = None;
         if let Some((sequence, lane)) = agenda.next_for(node, child) {
             taken = agenda.take(sequence);
             if let Some(task) = &mut taken {
                 self.mark(node, task, &agenda.lanes[lane]);
-                self.note_sent(node, &mut agenda, sequence, lane);
+                self.note_sent(node, submitted, &mut agenda, sequence, lane);
             }
         } else if let Some((sequence, ())) = agenda.unpredicted(|task| node.requester_can_execute(task).then_some(())) {
             taken = agenda.take(sequence);
@@ -310,7 +325,7 @@ impl Component for Plan {
         self.note_room(node, to);
         let first = || {
             self.work(node, submitted);
-            self.take(node, to)
+            self.take(node, submitted, to)
         };
         let pull = || self.turn.pull(first, || self.work(node, submitted));
         pull().or_else(|| if node.parents_can_push() { pull() } else { None })

@@ -2,6 +2,7 @@
 
 use super::outlook::{Lane, Outlook, Sent, View};
 use super::search::{Dice, Habits, Search};
+use super::under_way::UnderWay;
 use crate::resource_mapping::block_cyclic::Owners;
 use sched_core::{Child, MemoryNode, Node, Stage, Submitted, Task};
 use std::cmp::Reverse;
@@ -63,6 +64,7 @@ pub(super) struct Agenda {
     grew: u64,
     sent: Vec<Sent>,
     owners: Owners,
+    under_way: UnderWay,
     /// Whether each lane recently refused a task.
     pub(super) full: Vec<bool>,
     /// Kinds of tasks by their lengths; and what the last plan went by.
@@ -128,6 +130,8 @@ impl Agenda {
             }
         }
         self.classes = archs.len();
+        let memories = self.lanes.iter().map(|lane| lane.memory + 1).max().unwrap_or(1);
+        self.under_way = UnderWay::new(node, memories);
         self.full = vec![false; self.lanes.len()];
         self.plan = vec![VecDeque::new(); self.lanes.len()];
     }
@@ -159,6 +163,7 @@ impl Agenda {
         if node.has_transfers() {
             self.owners.learn(node, submitted);
         }
+        self.under_way.settle(node.now().as_nanos());
         let view = View {
             submitted,
             weights: weigh,
@@ -168,6 +173,7 @@ impl Agenda {
             held: &self.held,
             owners: &self.owners,
             window: limits.window,
+            under_way: &self.under_way,
             lead: limits.lead,
         };
         let outlook = Outlook::new(node, &view, &mut self.kinds);
@@ -229,13 +235,14 @@ impl Agenda {
     }
 
     /// Starts fetching the data of ready tasks that are to start before `until`.
-    pub(super) fn fetch(&mut self, node: Node<'_>, until: u64) {
+    pub(super) fn fetch(&mut self, node: Node<'_>, submitted: Submitted<'_>, until: u64) {
         for (lane, plan) in self.lanes.iter().zip(&mut self.plan) {
             for planned in
                 plan.iter_mut().take_while(|planned| planned.start <= until).filter(|planned| !planned.fetched)
             {
                 if let Some(task) = self.held.get(&planned.sequence) {
                     node.prefetch_to(MemoryNode(lane.memory as u32), task);
+                    self.under_way.fetch(submitted, planned.sequence, lane.memory, node.now().as_nanos());
                     planned.fetched = true;
                 }
             }
@@ -289,13 +296,14 @@ impl Agenda {
     }
 
     /// Records that a task was sent.
-    pub(super) fn note_sent(&mut self, sequence: u64, lane: usize, now: u64) {
+    pub(super) fn note_sent(&mut self, submitted: Submitted<'_>, sequence: u64, lane: usize, now: u64) {
+        let ready = self.under_way.fetch(submitted, sequence, self.lanes[lane].memory, now);
         let plan = &mut self.plan[lane];
         if let Some(at) = plan.iter().position(|next| next.sequence == sequence)
             && let Some(planned) = plan.remove(at)
         {
             let free = &mut self.lanes[lane].free;
-            *free = (*free).max(now) + planned.length;
+            *free = (*free).max(ready) + planned.length;
             self.sent.push(Sent { sequence, lane, end: *free });
         }
     }

@@ -163,7 +163,7 @@ impl Schedule {
         scratch.free.extend(outlook.lanes.iter().map(|lane| lane.free.max(outlook.now)));
         let (lanes, execution) = (outlook.lanes.len(), &mut scratch.execution);
         execution.events.clear();
-        outlook.network.quiet(&mut execution.traffic, outlook.now);
+        execution.traffic.clone_from(&outlook.traffic);
         execution.allocated.clear();
         execution.allocated.extend(outlook.copies.iter().map(|copy| *copy != NEVER));
         refill(&mut execution.arrivals, outlook.len(), NEVER);

@@ -34,13 +34,26 @@ pub(super) struct Network {
 }
 
 /// Until when the links are busy.
-#[derive(Clone, Default, Debug)]
+#[derive(Default, Debug)]
 pub(super) struct Traffic {
     links: Vec<u64>,
     /// By source and destination.
     pairs: Vec<u64>,
     /// When the machine can allocate again.
     allocation: u64,
+}
+
+impl Clone for Traffic {
+    fn clone(&self) -> Traffic {
+        let Traffic { links, pairs, allocation } = self;
+        Traffic { links: links.clone(), pairs: pairs.clone(), allocation: *allocation }
+    }
+
+    fn clone_from(&mut self, other: &Traffic) {
+        self.links.clone_from(&other.links);
+        self.pairs.clone_from(&other.pairs);
+        self.allocation = other.allocation;
+    }
 }
 
 impl Network {
@@ -100,13 +113,14 @@ impl Network {
         Some(if from == to { 0 } else { latency.saturating_add((bytes as f64 * per_byte) as u64) })
     }
 
-    /// No transfer is under way before `now`.
-    pub(super) fn quiet(&self, traffic: &mut Traffic, now: u64) {
-        traffic.links.clear();
-        traffic.links.resize(self.links, now);
-        traffic.pairs.clear();
-        traffic.pairs.resize(self.memories * self.memories, now);
-        traffic.allocation = now;
+    /// Whether the host knows the routes.
+    pub(super) fn is_known(&self) -> bool {
+        !self.lengths.is_empty()
+    }
+
+    /// No transfers.
+    pub(super) fn quiet(&self) -> Traffic {
+        Traffic { links: vec![0; self.links], pairs: vec![0; self.memories * self.memories], allocation: 0 }
     }
 
     /// When memory that is requested at `at` is allocated, and takes note of it.

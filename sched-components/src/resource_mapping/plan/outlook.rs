@@ -2,11 +2,13 @@
 
 use super::super::block_cyclic::Owners;
 use super::super::completion::Weights;
-use super::network::Network;
+use super::network::{Network, Traffic};
+use super::under_way::UnderWay;
 use crate::queue::nanos;
 use sched_core::{Child, DataAccess, Estimate, MemoryNode, Node, Stage, Submitted, SubmittedTask, Task, WorkerId};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// "Cannot run there" or "is not there".
 pub(super) const NEVER: u64 = u64::MAX;
@@ -76,8 +78,9 @@ pub(super) struct Outlook {
     size_of: Vec<usize>,
     /// By size, source and destination.
     transfers: Vec<u64>,
-    /// The links that transfers pass.
-    pub(super) network: Network,
+    /// The links that transfers pass, and until when those that are under way keep them busy.
+    pub(super) network: Arc<Network>,
+    pub(super) traffic: Traffic,
     /// Nanoseconds before its planned start at which the data of a task is fetched.
     pub(super) lead: u64,
 }
@@ -97,6 +100,8 @@ pub(super) struct View<'a> {
     pub(super) owners: &'a Owners,
     /// Maximum number of tasks, and of held tasks beyond them.
     pub(super) window: usize,
+    /// The transfers that are under way.
+    pub(super) under_way: &'a UnderWay,
     /// Nanoseconds before its planned start at which the data of a task is fetched.
     pub(super) lead: u64,
 }
@@ -192,7 +197,7 @@ impl Outlook {
 
 impl<'a> Builder<'a> {
     fn new(node: Node<'_>, view: &'a View<'_>, kinds: &'a mut BTreeMap<Vec<u64>, usize>) -> Builder<'a> {
-        let memories = view.lanes.iter().map(|lane| lane.memory + 1).max().unwrap_or(1);
+        let memories = view.under_way.memories;
         let lanes = view.lanes.to_vec();
         let of_owner = lanes.iter().map(|lane| view.owners.is_owner(MemoryNode(lane.memory as u32))).collect();
         Builder {
@@ -204,7 +209,8 @@ impl<'a> Builder<'a> {
                 of_owner,
                 classes: view.classes,
                 memories,
-                network: Network::of(node, memories),
+                network: Arc::clone(&view.under_way.network),
+                traffic: view.under_way.traffic.clone(),
                 lead: view.lead,
                 ..Outlook::default()
             },
@@ -287,7 +293,9 @@ impl<'a> Builder<'a> {
         outlook.size_of.push(size);
         let first = outlook.copies.len();
         let there = |memory| submitted.has_copy(access.data, MemoryNode(memory));
-        outlook.copies.extend((0..memories).map(|memory| if there(memory) { outlook.now } else { NEVER }));
+        let arrival = |memory| self.view.under_way.arrival(access.data, memory as usize, outlook.now);
+        let copy = |memory| if there(memory) { outlook.now } else { arrival(memory).unwrap_or(NEVER) };
+        outlook.copies.extend((0..memories).map(copy));
         if outlook.copies[first..].iter().all(|copy| *copy == NEVER) {
             outlook.copies[first] = outlook.now;
         }
