@@ -21,6 +21,7 @@
 
 pub mod c;
 pub mod component;
+pub mod driver;
 pub mod extension;
 #[cfg(feature = "rig")]
 pub(crate) mod fake;

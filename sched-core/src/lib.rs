@@ -205,6 +205,7 @@
 pub mod abi;
 mod adapter;
 mod component;
+pub mod driver;
 mod estimate;
 #[doc(hidden)]
 pub mod export;

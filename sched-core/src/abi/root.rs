@@ -77,7 +77,7 @@ impl Entry {
 }
 
 /// Reduces `abi_stable`'s report, which runs to hundreds of lines, to its last error in one line.
-fn innermost(report: &str) -> String {
+pub(super) fn innermost(report: &str) -> String {
     let last = report.rsplit("\nError:").next().unwrap_or(report);
     let words: Vec<&str> = last.split_whitespace().take(40).collect();
     words.join(" ")

@@ -1,6 +1,7 @@
 //! The back end of real runs: time, sleeping workers, models and transfers, as trees ask for them.
 
 use super::capture::Capture;
+use super::device::Device;
 use super::memory::Memories;
 use super::parallel::combined::arch_and_size;
 use super::task::codelets::Codelets;
@@ -52,11 +53,12 @@ impl ThreadBackend {
         combined: &[Box<[WorkerId]>],
         distances: WorkerDistances,
         followers: Followers,
-        bus: Option<Bus>,
+        memories: Option<(Bus, Box<[Arc<Device>]>)>,
     ) -> ThreadBackend {
         let Followers { recorder, capture } = followers;
         let began = Instant::now();
-        let memories = bus.map(|bus| Arc::new(Memories::new(workers, bus, recorder.clone(), began)));
+        let memories =
+            memories.map(|(bus, devices)| Arc::new(Memories::new(workers, devices, bus, recorder.clone(), began)));
         ThreadBackend {
             began,
             sleep: Sleep::new(workers.len()),

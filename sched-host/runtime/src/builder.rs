@@ -5,6 +5,10 @@ mod start_error;
 use super::task::bound::{TaskBound, WhenFull};
 use super::{CodeletSettings, Runtime, Start};
 use crate::context::PolicyEnv;
+use crate::device::Device;
+use crate::device::choice::{ChosenDevice, DeviceChoice, DeviceError};
+use crate::device::links::{self, Links};
+use crate::device::machine::DevicePlace;
 use sched_core::{Arch, MemoryNode, Offer, WorkerId, WorkerSet};
 use sched_graph::Where;
 use sched_machine::topology::{
@@ -48,6 +52,7 @@ pub struct Builder {
     models: Learning,
     codelet_settings: BTreeMap<String, CodeletSettings>,
     user_data: Vec<u8>,
+    devices: DeviceChoice,
 }
 
 /// Where performance models of codelets come from.
@@ -91,6 +96,7 @@ impl Default for Builder {
             models: Learning::Forgotten,
             codelet_settings: BTreeMap::new(),
             user_data: Vec::new(),
+            devices: DeviceChoice::default(),
         }
     }
 }
@@ -186,6 +192,22 @@ impl Builder {
     /// Starting fails with [`BindingError::MemoryNodes`] if `count` is 0 or exceeds the number of workers.
     pub fn memory_nodes(mut self, count: usize) -> Builder {
         self.memory_nodes = Some(count);
+        self
+    }
+
+    /// Uses devices beside the cores; none by default. Each has a worker and a memory node, numbered after those of the
+    /// cores, and is driven by a plugin: see [`driver`](sched_core::driver).
+    ///
+    /// ```no_run
+    /// use sched_runtime::{DeviceChoice, Runtime};
+    ///
+    /// // What the environment names (SCHED_DEVICES).
+    /// let runtime = Runtime::builder().devices(DeviceChoice::from_environment()?).build()?;
+    /// println!("{:?}", runtime.devices());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn devices(mut self, devices: DeviceChoice) -> Builder {
+        self.devices = devices;
         self
     }
 
@@ -370,9 +392,12 @@ impl Builder {
         let sizes = self.combined.unwrap_or_else(|| CombinedSizes::from_environment(&mut warnings));
         let (binding, claim) = plan_binding(&topology, count, sizes, self.memory_nodes, self.bind)?;
         warnings.extend(binding.warnings().iter().map(ToString::to_string));
-        let policy_env = PolicyEnv::new(registry, topology, binding.clone(), self.unchecked, self.seed);
-        let parts = policy_env.lay(&policy, &WorkerSet::first(count as u32))?;
-        let workers: Vec<WorkerFacts> = binding.workers().iter().map(facts_of).collect();
+        let mut workers: Vec<WorkerFacts> = binding.workers().iter().map(facts_of).collect();
+        let (chosen, remarks) = self.devices.open(&registry)?;
+        warnings.extend(remarks);
+        let places = device_places(&chosen, &workers);
+        let policy_env = PolicyEnv::new(registry, topology, binding.clone(), places.clone(), self.unchecked, self.seed);
+        let parts = policy_env.lay(&policy, &WorkerSet::first((count + chosen.len()) as u32))?;
         let members = |members: &[usize]| members.iter().map(|member| WorkerId(*member as u32)).collect();
         let combined = binding.combined().iter().map(|combined| members(&combined.members)).collect();
         let distances = WorkerDistances::new(&policy_env.topology, &binding);
@@ -386,6 +411,8 @@ impl Builder {
             binding.as_ref(),
             &mut warnings,
         )?;
+        let limit = self.devices.limit();
+        let memories = with_devices(bus, &mut workers, chosen, &places, limit)?;
         Ok(Start {
             policy: policy.name.clone(),
             parts,
@@ -405,7 +432,7 @@ impl Builder {
             trace: self.trace,
             captures: self.captures,
             bound: self.bound,
-            bus,
+            memories,
             codelet_settings: self.codelet_settings,
             user_data: self.user_data,
         })
@@ -415,6 +442,40 @@ impl Builder {
 /// A core, on the memory node of its binding.
 fn facts_of(worker: &WorkerBinding) -> WorkerFacts {
     WorkerFacts { arch: Arch::CPU, memory_node: MemoryNode(worker.numa.unwrap_or(0)), relative_speedup: 1.0 }
+}
+
+/// The places of devices, after the memory nodes of the cores.
+fn device_places(chosen: &[ChosenDevice], cores: &[WorkerFacts]) -> Vec<DevicePlace> {
+    let first = cores.iter().map(|core| core.memory_node.0).max().map_or(0, |last| last + 1);
+    chosen.iter().zip(first..).map(|(device, node)| DevicePlace { arch: device.arch, node: MemoryNode(node) }).collect()
+}
+
+/// The devices with the links to their memory, after the bus between the memory nodes of the cores. Adds their workers.
+fn with_devices(
+    bus: Option<Bus>,
+    workers: &mut Vec<WorkerFacts>,
+    chosen: Vec<ChosenDevice>,
+    places: &[DevicePlace],
+    limit: Option<u64>,
+) -> Result<Option<(Bus, Box<[Arc<Device>]>)>, StartError> {
+    let Some(first) = places.first() else { return Ok(bus.map(|bus| (bus, Box::default()))) };
+    if first.node.index() + places.len() > Coherence::MOST_NODES {
+        let (found, most) = (first.node.index() + places.len(), Coherence::MOST_NODES);
+        return Err(StartError::MemoryNodes { found, most });
+    }
+    let mut devices = Vec::new();
+    for (chosen, place) in chosen.into_iter().zip(places) {
+        let worker = WorkerId(workers.len() as u32);
+        let relative_speedup = place.arch.relative_speedup();
+        workers.push(WorkerFacts { arch: place.arch, memory_node: place.node, relative_speedup });
+        devices.push(Arc::new(Device::new(chosen, limit, worker, place.node)));
+    }
+    let links = devices
+        .iter()
+        .map(|device| device.links().map_err(|error| DeviceError::Unusable { device: device.name(), error }));
+    let links = links.collect::<Result<Vec<Links>, DeviceError>>()?;
+    let bus = links::with_devices(&bus.unwrap_or_default(), first.node.index(), &links);
+    Ok(Some((bus, devices.into())))
 }
 
 /// The bus between the memory nodes of these workers, if there are several: the given one, or one that is measured.

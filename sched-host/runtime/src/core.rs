@@ -127,8 +127,13 @@ impl Core {
         let ledger = Arc::new(Ledger::new());
         let recorder = start.trace.map(|most| Arc::new(Recorder::new(count, most)));
         let capture = start.captures.then(|| Capture::new(count));
-        let backend =
-            ThreadBackend::new(&facts, &start.combined, start.distances, Followers { recorder, capture }, start.bus);
+        let backend = ThreadBackend::new(
+            &facts,
+            &start.combined,
+            start.distances,
+            Followers { recorder, capture },
+            start.memories,
+        );
         let backend = Arc::new(backend);
         let has_teams = has_team_leaves(&start.parts, count);
         let ahead = Arc::new(Ahead::new(ContextId::DEFAULT, Arc::clone(&backend), Arc::clone(&ledger)));

@@ -6,6 +6,7 @@ mod capture;
 pub mod context;
 pub(crate) mod core;
 mod data;
+mod device;
 mod energy;
 mod memory;
 mod parallel;
@@ -24,6 +25,11 @@ pub use data::reduction::{Reduction, Redux};
 pub use data::replicated::ReplicatedData;
 pub use data::view::{MatrixMut, MatrixRef};
 pub use data::{Handle, Scratchpad};
+pub use device::DeviceStats;
+pub use device::access::{DeviceAccess, DeviceAccessList, DeviceMatrix, DeviceSlice};
+pub use device::choice::{DEVICES_VARIABLE, DeviceChoice, DeviceError};
+pub use device::codelet::{KernelCall, RawDevice};
+pub use device::kernels::KernelSource;
 pub use energy::{MeasureError, TaskEnergy};
 pub use memory::{MemoryNodeStats, TransferStats};
 pub use parallel::crew::{Parts, Team};
@@ -50,6 +56,7 @@ pub use worker::times::WorkerExpectation;
 pub(crate) use self::core::{CodeletSettings, Core};
 
 use crate::context::PolicyEnv;
+use crate::device::Device;
 use sched_core::{MemoryNode, WorkerId};
 use sched_machine::topology::{BindingPlan, Claim, WorkerDistances};
 use sched_model::Bus;
@@ -120,8 +127,8 @@ pub(crate) struct Start {
     pub(crate) trace: Option<usize>,
     /// Whether the graph of the program is captured.
     pub(crate) captures: bool,
-    /// Latency and bandwidth between memory nodes, if there are several.
-    pub(crate) bus: Option<Bus>,
+    /// Latency and bandwidth between memory nodes, if there are several, and the devices among them.
+    pub(crate) memories: Option<(Bus, Box<[Arc<Device>]>)>,
     pub(crate) codelet_settings: BTreeMap<String, CodeletSettings>,
     /// What the application attached to the default context.
     pub(crate) user_data: Vec<u8>,
@@ -176,28 +183,31 @@ impl Runtime {
             runtime.core.outcomes.waiters.put(worker);
         }
         let threads = runtime.workers() - usize::from(main_worker.is_some());
-        let bound = runtime.spawn_workers(threads, binding.as_ref())?;
+        let bound = runtime.spawn_workers(main_worker, binding.as_ref())?;
         runtime.spawn_fetchers(binding.as_ref())?;
         for bound in bound.iter().take(threads) {
             match bound {
-                Ok(()) => runtime.bound += usize::from(binding.is_some()),
+                Ok(is_bound) => runtime.bound += usize::from(is_bound),
                 Err(why) => runtime.warnings.push(why),
             }
         }
         Ok(runtime)
     }
 
-    /// Starts threads for the first `count` workers. Each reports over the channel whether it could be bound.
+    /// Starts threads for all workers but the main one. Each reports over the channel whether it is bound, or why it
+    /// could not be.
     fn spawn_workers(
         &mut self,
-        count: usize,
+        main: Option<WorkerId>,
         binding: Option<&BindingPlan>,
-    ) -> Result<Receiver<Result<(), String>>, std::io::Error> {
+    ) -> Result<Receiver<Result<bool, String>>, std::io::Error> {
         let (report, reports) = std::sync::mpsc::channel();
-        for id in 0..count {
-            let (core, report, binding) = (Arc::clone(&self.core), report.clone(), binding.cloned());
+        for id in (0..self.workers()).filter(|id| main.is_none_or(|main| main.index() != *id)) {
+            let (core, report) = (Arc::clone(&self.core), report.clone());
+            // Devices are driven from wherever there is room.
+            let binding = binding.filter(|plan| id < plan.workers().len()).cloned();
             let body = move || {
-                let bound = binding.map_or(Ok(()), |plan| plan.bind_current_thread(id));
+                let bound = binding.map_or(Ok(false), |plan| plan.bind_current_thread(id).map(|()| true));
                 let _ = report.send(bound.map_err(|error| error.to_string()));
                 let ends = Arc::clone(&core);
                 let _end = ends.ended.at_end();
@@ -217,6 +227,7 @@ impl Runtime {
             let body = move || {
                 let _end = core.ended.at_end();
                 let workers = memories.workers_of(MemoryNode(node));
+                let binding = binding.filter(|_| memories.device(MemoryNode(node)).is_none());
                 if let Some(Err(why)) = binding.map(|plan| plan.bind_current_thread_to(&workers)) {
                     tracing::warn!(node, "the thread that fetches data is not bound: {why}");
                 }
@@ -278,6 +289,13 @@ impl Runtime {
         self.core.backend.memories.as_ref().map_or_else(Vec::new, |memories| memories.transfers())
     }
 
+    /// Devices of the runtime, in order of their workers.
+    #[must_use]
+    pub fn devices(&self) -> Vec<DeviceStats> {
+        let memories = self.core.backend.memories.as_ref();
+        memories.map_or_else(Vec::new, |memories| memories.devices().iter().map(|device| device.stats()).collect())
+    }
+
     /// Members of each combined worker of this runtime, whether the policy uses it or not. Combined workers are
     /// numbered after the simple ones.
     #[must_use]
@@ -316,7 +334,11 @@ impl Runtime {
         let mut trace = recorder.take(self.policy.clone(), workers.collect(), codelets);
         trace.contexts = self.core.roster.places().map(|context| context.name()).collect();
         if let Some(memories) = &self.core.backend.memories {
-            trace.memories = (0..memories.nodes()).map(|node| format!("memory {node}")).collect();
+            let name = |node: u32| match memories.device(MemoryNode(node)) {
+                Some(device) => format!("memory {node} ({})", device.name()),
+                None => format!("memory {node}"),
+            };
+            trace.memories = (0..memories.nodes() as u32).map(name).collect();
         }
         Some(trace)
     }

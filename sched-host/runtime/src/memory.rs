@@ -9,10 +9,12 @@ use self::hints::{Hint, Hints};
 use super::core::{Core, TaskPlace};
 use super::data::replicas::{Copies, Errand};
 use super::data::{DataHeader, Places};
+use super::device::Device;
 use super::task::codelet::Job;
 use super::task::record::TaskKey;
 use crossbeam::utils::CachePadded;
 use sched_core::abi::TaskHead;
+use sched_core::driver::DriverError;
 use sched_core::{MemoryNode, WorkerId};
 use sched_model::Bus;
 use sched_trace::{Event, Recorder, Transfer};
@@ -29,6 +31,8 @@ pub(crate) struct Memories {
     /// The memory node of each worker.
     of_worker: Box<[MemoryNode]>,
     nodes: usize,
+    /// Devices, whose nodes come after those of the host.
+    devices: Box<[Arc<Device>]>,
     bus: Bus,
     /// Transfers, indexed by source, then by destination.
     moved: Box<[CachePadded<Moved>]>,
@@ -74,12 +78,19 @@ pub struct MemoryNodeStats {
 
 impl Memories {
     /// Creates the memory nodes of these workers, with transfer times from `bus`.
-    pub(crate) fn new(workers: &[WorkerFacts], bus: Bus, recorder: Option<Arc<Recorder>>, began: Instant) -> Memories {
+    pub(crate) fn new(
+        workers: &[WorkerFacts],
+        devices: Box<[Arc<Device>]>,
+        bus: Bus,
+        recorder: Option<Arc<Recorder>>,
+        began: Instant,
+    ) -> Memories {
         let of_worker: Box<[MemoryNode]> = workers.iter().map(|worker| worker.memory_node).collect();
         let nodes = of_worker.iter().max().map_or(1, |last| last.index() + 1);
         Memories {
             of_worker,
             nodes,
+            devices,
             bus,
             moved: (0..nodes * nodes).map(|_| CachePadded::default()).collect(),
             resident: (0..nodes).map(|_| AtomicU64::new(0)).collect(),
@@ -100,6 +111,33 @@ impl Memories {
         self.nodes
     }
 
+    /// The devices, in order of their nodes.
+    pub(crate) fn devices(&self) -> &[Arc<Device>] {
+        &self.devices
+    }
+
+    /// Number of the first node that is a device's; that of all nodes without devices.
+    pub(crate) fn first_of_devices(&self) -> usize {
+        self.nodes - self.devices.len()
+    }
+
+    /// The device whose memory a node is.
+    #[inline]
+    pub(crate) fn device(&self, node: MemoryNode) -> Option<&Arc<Device>> {
+        self.devices.get(node.index().checked_sub(self.first_of_devices())?)
+    }
+
+    /// The device that a worker drives.
+    pub(crate) fn device_of(&self, worker: WorkerId) -> Option<&Arc<Device>> {
+        self.device(self.node_of(worker))
+    }
+
+    /// Nodes whose devices are lost, as bits.
+    fn lost(&self) -> u64 {
+        let lost = self.devices.iter().filter(|device| device.is_lost());
+        lost.fold(0, |bits, device| bits | 1 << device.node.0)
+    }
+
     /// The workers of a node.
     pub(crate) fn workers_of(&self, node: MemoryNode) -> Vec<usize> {
         (0..self.of_worker.len()).filter(|worker| self.of_worker[*worker] == node).collect()
@@ -117,8 +155,12 @@ impl Memories {
 
     /// Brings everything that a task needs to the node of `worker`, which is about to run it. It is the task's turn at
     /// all of it.
-    pub(crate) fn bring(&self, job: &dyn Job, worker: WorkerId) {
+    ///
+    /// # Errors
+    /// The first copy from or to a device that failed.
+    pub(crate) fn bring(&self, job: &dyn Job, worker: WorkerId) -> Result<(), DriverError> {
         let node = self.node_of(worker);
+        let mut result = Ok(());
         job.visit(&mut |header, mode| match &header.places {
             Places::Replicated(copies) => {
                 if mode.reads() || !copies.coherence().is_allocated(node) {
@@ -130,9 +172,14 @@ impl Memories {
                     home.settle(node);
                 }
             }
-            Places::Part(part) => part.bring(Some(worker), mode.reads()),
+            Places::Part(part) => {
+                if result.is_ok() {
+                    result = part.bring(Some(worker), mode.reads());
+                }
+            }
             Places::Lent(_) => {}
         });
+        result
     }
 
     /// Expected time to bring the inputs of a task to `node`. The number comes from a component, so it may be invalid.
@@ -166,9 +213,14 @@ impl Memories {
                 Hint::Task(task) => self.fetch_inputs(node, task),
                 Hint::Data { header, turn } => {
                     let fetch = || match &header.places {
-                        Places::Replicated(copies) => copies.bring(node, Errand::Ahead),
-                        Places::Part(part) => part.bring_ahead(node),
-                        Places::One(_) | Places::Lent(_) => {}
+                        // Only plain data can be on a device.
+                        Places::Replicated(copies) if self.device(node).is_none() => copies.bring(node, Errand::Ahead),
+                        Places::Part(part) => {
+                            if let Err(why) = part.bring_ahead(node) {
+                                tracing::warn!(data = header.id, node = node.0, "data is not copied ahead: {why}");
+                            }
+                        }
+                        Places::Replicated(_) | Places::One(_) | Places::Lent(_) => {}
                     };
                     if let Err(payload) = catch_unwind(AssertUnwindSafe(fetch)) {
                         // The drop of a payload may panic in turn.
@@ -238,6 +290,7 @@ impl Memories {
 
     /// The node from which a transfer takes the shortest time, among those where data is `valid`.
     pub(crate) fn nearest(&self, valid: u64, node: MemoryNode, bytes: u64) -> Option<MemoryNode> {
+        let valid = if self.devices.is_empty() { valid } else { valid & !self.lost() };
         self.sources(valid, node, bytes).min_by_key(|(_, nanos)| *nanos).map(|(from, _)| from)
     }
 

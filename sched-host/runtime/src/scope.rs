@@ -259,12 +259,10 @@ impl Lent {
     fn end(self, submitter: &Submitter) -> Result<(), DataError> {
         let header = Arc::clone(&self.header);
         let turn = Turn::take(submitter, &header, AccessMode::ReadWrite)?;
-        if let Some(part) = header.part() {
-            part.bring(None, true);
-        }
+        let brought = turn.check(&header);
         // In the turn: tasks that were submitted meanwhile come later, and find the loan ended.
         drop(self);
-        turn.check(&header)
+        brought
     }
 }
 

@@ -21,6 +21,7 @@ use super::{Runtime, core::Core};
 use crate::context::{ContextCore, SchedContext};
 use crate::worker::main_worker::{Looks, UntilDone};
 use crate::worker::{executed_here, this_worker};
+use sched_core::driver::DriverError;
 use sched_graph::{AccessMode, ContextId};
 use sched_sync::turn::Came;
 use sched_tree::SlotId;
@@ -130,6 +131,9 @@ pub enum DataError {
     /// The run makes no progress.
     #[error("{0}")]
     Stalled(RunError),
+    /// A device did not give it back.
+    #[error("the data is not copied from its device: {0}")]
+    Device(DriverError),
     /// The handle belongs to another runtime.
     #[error("the handle belongs to another runtime")]
     Foreign,
@@ -392,8 +396,11 @@ impl<'a> Turn<'a> {
         Turn { submitter, slot: None }
     }
 
-    /// Whether the data was computed.
+    /// Brings the data to where the application uses it. Returns whether it was computed.
     pub(crate) fn check(&self, header: &DataHeader) -> Result<(), DataError> {
+        if let Some(part) = header.part() {
+            part.bring(None, true).map_err(DataError::Device)?;
+        }
         match header.failed() {
             0 => Ok(()),
             task => self.submitter.core.outcomes.cause(task).map_or(Ok(()), |cause| Err(DataError::Bad(cause))),

@@ -37,6 +37,9 @@ const QUICK_LOOKS: u32 = 8;
 const LONGEST_PAUSE: u32 = 4;
 const POLITE_LOOKS: u32 = 40;
 
+/// Begins the message of a task whose data could not be copied.
+const COPYING: &str = "while its data was copied to the worker's memory node: ";
+
 thread_local! {
     /// The runtime and the worker that this thread is.
     static THIS: Cell<Option<(u64, WorkerId)>> = const { Cell::new(None) };
@@ -56,7 +59,7 @@ pub(crate) fn executed_here(core: &Core) -> Option<ContextId> {
 }
 
 /// The stay of a thread as a worker.
-trait Stay {
+pub(crate) trait Stay {
     /// Whether it is over.
     fn is_over(&self, core: &Core) -> bool;
 
@@ -65,7 +68,7 @@ trait Stay {
 }
 
 /// The stay of a worker's own thread: until the runtime stops.
-struct UntilEnd;
+pub(crate) struct UntilEnd;
 
 impl Stay for UntilEnd {
     fn is_over(&self, core: &Core) -> bool {
@@ -79,12 +82,12 @@ impl Stay for UntilEnd {
 
 /// One worker at work.
 pub(crate) struct Worker {
-    pub(super) core: Arc<Core>,
-    pub(super) id: WorkerId,
-    pub(super) arch: Arch,
+    pub(crate) core: Arc<Core>,
+    pub(crate) id: WorkerId,
+    pub(crate) arch: Arch,
     pub(super) seat: Seat<Arc<ContextCore>>,
-    pub(super) submitter: Submitter,
-    pub(super) scratch: WorkerScratch,
+    pub(crate) submitter: Submitter,
+    pub(crate) scratch: WorkerScratch,
     /// When its kernel started, if components hear of that.
     started: Cell<Time>,
 }
@@ -107,6 +110,9 @@ impl Worker {
     /// Executes tasks until the runtime stops.
     pub(crate) fn run(mut self) {
         THIS.set(Some((self.core.id, self.id)));
+        if let Some(device) = self.device() {
+            self.drive(&device);
+        }
         while let Some(work) = self.look().or_else(|| self.wait_for_task(&mut UntilEnd)) {
             match work {
                 Work::Alone(slot) => self.execute(slot),
@@ -117,7 +123,7 @@ impl Worker {
     }
 
     /// Looks for a task for a while, then sleeps until there is one; `None` when the `stay` of this thread is over.
-    fn wait_for_task(&mut self, stay: &mut impl Stay) -> Option<Work<Purpose>> {
+    pub(crate) fn wait_for_task(&mut self, stay: &mut impl Stay) -> Option<Work<Purpose>> {
         let core = Arc::clone(&self.core);
         let (me, sleep) = (self.id.index(), &core.backend.sleep);
         let counters = &core.counters[me];
@@ -233,9 +239,9 @@ impl Worker {
         let is_followed = core.backend.is_followed.load(Relaxed);
         // Before the time of the kernel starts.
         if let Some(memories) = &core.backend.memories
-            && let Err(message) = self.bring(memories, slot, &**job, crew)
+            && let Err(why) = self.bring(memories, slot, &**job, crew)
         {
-            return failed(slot, taken, implementation, worker, (true, message));
+            return failed(slot, taken, implementation, worker, why);
         }
         let began = has_model.then(Instant::now);
         if is_followed {
@@ -267,22 +273,31 @@ impl Worker {
         Outcome::Done
     }
 
-    /// Brings the data of a task to the memory node of the first member of the crew. Returns the message of a panic on
-    /// failure.
+    /// Brings the data of a task to the memory node of the first member of the crew. Returns on failure whether it was a
+    /// panic, and the message.
     #[cold]
     #[inline(never)]
-    fn bring(&self, memories: &Memories, slot: &Slot, job: &dyn Job, crew: &Crew<'_>) -> Result<(), String> {
+    fn bring(&self, memories: &Memories, slot: &Slot, job: &dyn Job, crew: &Crew<'_>) -> Result<(), (bool, String)> {
+        self.note_pulled(slot);
+        let brought = catch_unwind(AssertUnwindSafe(|| memories.bring(job, crew.first())));
+        match brought {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err((false, format!("{COPYING}{error}"))),
+            Err(payload) => Err((true, message_of(payload, COPYING))),
+        }
+    }
+
+    /// Records that the worker has a task, whose data it brings.
+    pub(crate) fn note_pulled(&self, slot: &Slot) {
         if self.core.backend.recorder.is_some() {
             let task = TaskId::new(slot.head().sequence.load(Relaxed));
             self.core.backend.record(Some(self.id), || Event::Pulled { task, worker: self.id });
         }
-        let brought = catch_unwind(AssertUnwindSafe(|| memories.bring(job, crew.first())));
-        brought.map_err(|payload| message_of(payload, "while its data was copied to the worker's memory node: "))
     }
 
     /// Notes the end of a kernel, for the trace and for components that follow it.
     #[cold]
-    fn note_end(&self, slot: &Slot, crew: &Crew<'_>, worker: WorkerId, failed: bool) {
+    pub(crate) fn note_end(&self, slot: &Slot, crew: &Crew<'_>, worker: WorkerId, failed: bool) {
         let core = &*self.core;
         let task = TaskId::new(slot.head().sequence.load(Relaxed));
         for member in crew.members {
@@ -301,7 +316,7 @@ impl Worker {
 
     /// Notes the start of a kernel, for components that follow it and for the trace.
     #[cold]
-    fn note_start(&self, slot: &Slot, rare: Option<&RareFields>, crew: &Crew<'_>, worker: WorkerId) {
+    pub(crate) fn note_start(&self, slot: &Slot, rare: Option<&RareFields>, crew: &Crew<'_>, worker: WorkerId) {
         let core = &*self.core;
         let is_heard = core.backend.is_heard.load(Relaxed);
         if is_heard {
@@ -327,7 +342,7 @@ impl Worker {
     }
 
     #[cold]
-    fn bad_input(&self, slot: &Slot, taken: &Taken) -> Option<Cause> {
+    pub(crate) fn bad_input(&self, slot: &Slot, taken: &Taken) -> Option<Cause> {
         if let (Some(rare), Some(job)) = (&taken.rare, &taken.job)
             && rare.deadline.is_some_and(|deadline| deadline <= Instant::now())
         {
@@ -347,7 +362,7 @@ impl Worker {
 /// The failure of a task whose kernel ended with this payload.
 #[cold]
 #[inline(never)]
-fn unwound(
+pub(crate) fn unwound(
     slot: &Slot,
     taken: &Taken,
     implementation: usize,
@@ -363,7 +378,13 @@ fn unwound(
 /// The failure of a task whose kernel failed, or did not start: whether by a panic, and the message.
 #[cold]
 #[inline(never)]
-fn failed(slot: &Slot, taken: &Taken, implementation: usize, worker: WorkerId, why: (bool, String)) -> Outcome {
+pub(crate) fn failed(
+    slot: &Slot,
+    taken: &Taken,
+    implementation: usize,
+    worker: WorkerId,
+    why: (bool, String),
+) -> Outcome {
     let facts = taken.job.as_ref().map(|job| job.facts());
     let (panicked, message) = why;
     Outcome::Failed(Arc::new(TaskFailure {

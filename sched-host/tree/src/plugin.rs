@@ -1,6 +1,6 @@
 //! Plugins: their search path, how one is loaded, and what they offer.
 //!
-//! A plugin is a shared library made with [`sched_core::export_components!`]. [`Registry::load`] searches the folders
+//! A plugin is a shared library made with [`sched_core::export_components!`] or [`sched_core::export_driver!`]. [`Registry::load`] searches the folders
 //! of a [`SearchPath`] in order, and takes each file through the same steps, each of which can fail with its own error:
 //! its segments are inside the file → it has a stamp → the stamp fits this host → a child process survives loading it
 //! and using its components a little → the loader maps it → the layouts of its types agree → its manifest is
@@ -50,6 +50,7 @@
 mod builder;
 mod change;
 mod copy;
+mod driver;
 mod elf;
 mod error;
 mod listing;
@@ -64,6 +65,7 @@ mod trial;
 pub use builder::{RegistryBuilder, RegistryError};
 pub use change::PluginChange;
 pub use copy::IN_PLACE_VARIABLE;
+pub use driver::{DriverProblem, OpenDriver, RegisteredDriver};
 pub use error::{ComponentError, ConstructError, LoadError, LoadErrorKind};
 pub use listing::{
     CompiledIn, ComponentState, FileReport, FileState, FolderReport, FolderState, ListedComponent, LoadedPlugin,

@@ -52,7 +52,18 @@ struct Plugin<'a> {
     version: &'a str,
     abi: String,
     components: Vec<Component<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<Driver<'a>>,
     warnings: &'a [String],
+}
+
+/// A device driver.
+#[derive(Serialize)]
+struct Driver<'a> {
+    name: &'a str,
+    arch: String,
+    doc: &'a str,
+    note: &'a str,
 }
 
 #[derive(Serialize)]
@@ -148,6 +159,12 @@ fn file(report: &FileReport) -> File<'_> {
                 version: &plugin.id.version,
                 abi: format!("{}.{}", plugin.abi.0, plugin.abi.1),
                 components: plugin.components.iter().map(component).collect(),
+                driver: plugin.driver.as_ref().map(|driver| Driver {
+                    name: &driver.name,
+                    arch: driver.arch.to_string(),
+                    doc: &driver.doc,
+                    note: &driver.note,
+                }),
                 warnings: &plugin.warnings,
             }),
             ..bare

@@ -1,5 +1,6 @@
 //! The list of plugins as text.
 
+use sched_core::abi::driver::DriverSummary;
 use sched_core::{Arity, ComponentInfo, ParamInfo};
 use sched_text::count;
 use sched_tree::plugin::{
@@ -61,8 +62,18 @@ fn plugin_lines(out: &mut String, name: &str, plugin: &LoadedPlugin, verbose: bo
     for component in &plugin.components {
         component_lines(out, component, verbose);
     }
+    if let Some(driver) = &plugin.driver {
+        driver_lines(out, driver);
+    }
     for warning in &plugin.warnings {
         line(out, 2, format_args!("warning: {warning}"));
+    }
+}
+
+fn driver_lines(out: &mut String, driver: &DriverSummary) {
+    line(out, 2, format_args!("{} (driver of {} devices){}", driver.name, driver.arch, described(&driver.doc)));
+    if !driver.note.is_empty() {
+        line(out, 3, format_args!("note{}", described(&driver.note)));
     }
 }
 

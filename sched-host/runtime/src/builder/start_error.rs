@@ -1,5 +1,6 @@
 //! Why a runtime did not start.
 
+use crate::device::choice::DeviceError;
 use sched_machine::topology::{BindingError, TopologyError};
 use sched_text::Findings;
 use sched_tree::plugin::RegistryError;
@@ -28,6 +29,19 @@ pub enum StartError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Binding(#[from] BindingError),
+    /// The devices that were asked for cannot be used.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Devices(#[from] DeviceError),
+    /// There are more memory nodes than data can have replicas on.
+    #[error("with the devices there are {found} memory nodes, expected at most {most}")]
+    #[diagnostic(code(sched::start::memory_nodes), help("choose fewer devices"))]
+    MemoryNodes {
+        /// Number of memory nodes.
+        found: usize,
+        /// Maximum number.
+        most: usize,
+    },
     /// The range of priorities is empty.
     #[error("priorities range from {min} to {max}, which is nothing")]
     #[diagnostic(code(sched::start::priorities), help("give the lower bound first"))]

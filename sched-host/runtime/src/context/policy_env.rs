@@ -1,5 +1,6 @@
 //! Environment of the policies of all contexts: the machine and the available components.
 
+use crate::device::machine::{DeviceMachine, DevicePlace};
 use parking_lot::RwLock;
 use sched_core::WorkerSet;
 use sched_machine::topology::{BindingPlan, Topology};
@@ -16,6 +17,8 @@ pub(crate) struct PolicyEnv {
     registry: RwLock<Arc<Registry>>,
     pub(crate) topology: Topology,
     pub(crate) binding: BindingPlan,
+    /// Devices, whose workers are numbered after those of the binding.
+    pub(crate) devices: Vec<DevicePlace>,
     /// Whether policies may break the rules on progress.
     pub(crate) unchecked: bool,
     /// Seeds the randomness of every component.
@@ -27,10 +30,11 @@ impl PolicyEnv {
         registry: Arc<Registry>,
         topology: Topology,
         binding: BindingPlan,
+        devices: Vec<DevicePlace>,
         unchecked: bool,
         seed: u64,
     ) -> PolicyEnv {
-        PolicyEnv { registry: RwLock::new(registry), topology, binding, unchecked, seed }
+        PolicyEnv { registry: RwLock::new(registry), topology, binding, devices, unchecked, seed }
     }
 
     /// Searches for plugins again; from now on policies are laid with what is found.
@@ -48,6 +52,8 @@ impl PolicyEnv {
     /// All problems of the policy, also without workers, and errors of constructors of components.
     pub(crate) fn lay(&self, policy: &Policy, workers: &WorkerSet) -> Result<Vec<Part>, Findings> {
         let registry = Arc::clone(&self.registry.read());
-        lay(policy, &BoundMachine::new(&self.topology, &self.binding), workers, &registry, self.unchecked)
+        let cores = BoundMachine::new(&self.topology, &self.binding);
+        let machine = DeviceMachine { cores, devices: &self.devices };
+        lay(policy, &machine, workers, &registry, self.unchecked)
     }
 }

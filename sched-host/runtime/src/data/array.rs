@@ -150,6 +150,7 @@ macro_rules! handles {
                 }
                 let header = Arc::try_unwrap(self.header).map_err($handle::of_header)?;
                 let whole = header.into_whole();
+                Whole::forget(&whole);
                 match Arc::try_unwrap(whole) {
                     Ok(whole) => Ok(whole.into_vec().expect("they were not lent")),
                     Err(whole) => Err($handle::of_header(Whole::header(whole))),

@@ -251,7 +251,7 @@ mod tests {
         let workers: Vec<WorkerFacts> = (0..NODES).map(worker).collect();
         let all = || NodeMatrix::new(NODES as usize, vec![1.0; (NODES * NODES) as usize]);
         let bus = Bus { bandwidth: all(), latency: all(), ..Bus::default() };
-        Arc::new(Memories::new(&workers, bus, None, Instant::now()))
+        Arc::new(Memories::new(&workers, Box::default(), bus, None, Instant::now()))
     }
 
     /// Numbers that are copied in two halves, yielding to other threads in between.

@@ -12,17 +12,25 @@
 //!   only where the node does not hold its value, so nobody uses it there; and since it is the turn of a task that uses
 //!   it, nobody writes it elsewhere.
 //! - A buffer is as large on each node, and not initialized: an element is used only after it has been filled.
+//! - On the memory node of a device, an element is at the same place of a buffer of the device, which only its driver
+//!   reaches ([`devices`]).
 //! - A buffer is given back when its node holds no element and none is being copied there, under the lock of the tiles:
 //!   who uses an element on a node has seen it filled, and who copies it has noted that it arrives.
 
+mod devices;
+
 use super::layout::MatrixLayout;
 use super::tiles::{Missing, Tiles};
+use super::whole::Whole;
 use crate::memory::Memories;
+use devices::OnDevice;
 use parking_lot::{Condvar, Mutex};
+use sched_core::driver::DriverError;
 use sched_core::{MemoryNode, WorkerId};
 use sched_graph::{DataId, Region};
 use sched_memory::Reason;
 use sched_trace::Transfer;
+use smallvec::SmallVec;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -64,6 +72,8 @@ struct Spread {
     home: MemoryNode,
     /// The other buffers, allocated on first use; null where there is none.
     others: Box<[AtomicPtr<u8>]>,
+    /// The buffers on devices, in order of their nodes.
+    on_devices: Box<[OnDevice]>,
     tiles: Mutex<Tiles>,
     /// Notified when a copy has arrived.
     arrived: Condvar,
@@ -107,6 +117,7 @@ impl Storage {
             memories: Arc::clone(memories),
             home,
             others: (0..memories.nodes()).map(|_| AtomicPtr::default()).collect(),
+            on_devices: memories.devices().iter().map(|_| OnDevice::default()).collect(),
             tiles: Mutex::new(Tiles::new(self.layout.region(), home)),
             arrived: Condvar::new(),
         });
@@ -180,15 +191,24 @@ impl Storage {
 
     /// Brings the values of a region to the node of a worker, or of the application to where they began; without
     /// `value` any values will do. It is the turn of the caller, who writes the region or only reads it.
-    pub(crate) fn bring(&self, data: u64, region: &Region, worker: Option<WorkerId>, value: bool) {
-        let Some(spread) = &self.spread else { return };
+    ///
+    /// # Errors
+    /// If a device does not give or take them.
+    pub(crate) fn bring(
+        &self,
+        whole: &Arc<Whole>,
+        region: &Region,
+        worker: Option<WorkerId>,
+        value: bool,
+    ) -> Result<(), DriverError> {
+        let Some(spread) = &self.spread else { return Ok(()) };
         let node = worker.map_or(spread.home, |worker| spread.memories.node_of(worker));
-        self.bring_to(data, region, (node, worker, Reason::Demand), value);
+        self.bring_to(whole, region, (node, worker, Reason::Demand), value)
     }
 
     /// Brings the values of a region to a node ahead of tasks. It is the turn of the caller, a reader.
-    pub(crate) fn bring_ahead(&self, data: u64, region: &Region, node: MemoryNode) {
-        self.bring_to(data, region, (node, None, Reason::Prefetch), true);
+    pub(crate) fn bring_ahead(&self, whole: &Arc<Whole>, region: &Region, node: MemoryNode) -> Result<(), DriverError> {
+        self.bring_to(whole, region, (node, None, Reason::Prefetch), true)
     }
 
     /// Keeps one copy of a region. It is the turn of the caller, a writer.
@@ -197,7 +217,12 @@ impl Storage {
         let mut tiles = spread.tiles.lock();
         for (node, elements) in tiles.let_go(region, spread.home) {
             spread.memories.note_freed(node, self.bytes(elements));
-            if !tiles.is_used(node) {
+            if tiles.is_used(node) {
+                continue;
+            }
+            if spread.memories.device(node).is_some() {
+                self.release_block(spread, node);
+            } else {
                 self.give_back(spread.others[node.index()].swap(std::ptr::null_mut(), AcqRel));
             }
         }
@@ -206,40 +231,79 @@ impl Storage {
     /// Brings a region to a node, for a worker or for nobody in particular, for this reason.
     fn bring_to(
         &self,
-        data: u64,
+        whole: &Arc<Whole>,
         region: &Region,
         (node, by, why): (MemoryNode, Option<WorkerId>, Reason),
         value: bool,
-    ) {
-        let Some(spread) = self.spread.as_ref().filter(|_| !region.is_empty()) else { return };
+    ) -> Result<(), DriverError> {
+        let Some(spread) = self.spread.as_ref().filter(|_| !region.is_empty()) else { return Ok(()) };
+        // A device has memory for what is written without being read, whatever is there.
+        let is_copied = value || spread.memories.device(node).is_none();
         let mut tiles = spread.tiles.lock();
         tiles.split(region);
         loop {
             let missing = tiles.begin(region, node, value);
             if missing.is_empty() {
                 if !tiles.is_arriving(region, node) {
-                    return;
+                    return Ok(());
                 }
                 spread.arrived.wait(&mut tiles);
                 continue;
             }
+            let sources: SmallVec<[Option<MemoryNode>; 4]> = missing
+                .iter()
+                .map(|of| spread.memories.nearest(of.valid, node, self.bytes(of.region.len())))
+                .inspect(|from| spread.pin(*from))
+                .collect();
             drop(tiles);
-            for Missing { region, valid, is_new } in &missing {
+            let mut fetched = Ok(());
+            for (Missing { region, is_new, .. }, from) in missing.iter().zip(&sources).filter(|_| is_copied) {
                 let bytes = self.bytes(region.len());
-                let from = spread.memories.nearest(*valid, node, bytes).expect("some node holds the value");
-                let transfer = Transfer { data: DataId(data as u32), from, to: node, bytes, why };
+                let Some(from) = *from else {
+                    fetched = Err(devices::lost_with_its_device());
+                    break;
+                };
+                let transfer = Transfer { data: DataId(whole.id as u32), from, to: node, bytes, why };
                 let underway = spread.memories.note_transfer(transfer, by);
-                // SAFETY: this thread copies the elements, which are valid at `from` and used by nobody on `node`.
-                unsafe { self.copy(self.buffer(spread, from), self.buffer(spread, node), region) };
+                fetched = self.transfer(spread, whole, (from, node), region);
+                if fetched.is_err() {
+                    break;
+                }
                 underway.arrived();
                 if *is_new {
                     spread.memories.note_allocated(node, bytes);
                 }
             }
+            if !is_copied {
+                fetched = self.block(spread, whole, node).map(|_| ());
+                let new = missing.iter().filter(|of| of.is_new && fetched.is_ok());
+                new.for_each(|of| spread.memories.note_allocated(node, self.bytes(of.region.len())));
+            }
             tiles = spread.tiles.lock();
-            tiles.arrive(&missing, node);
+            sources.iter().for_each(|from| spread.unpin(*from));
+            match &fetched {
+                Ok(()) => tiles.arrive(&missing, node, is_copied),
+                Err(_) => tiles.give_up(&missing, node),
+            }
             spread.arrived.notify_all();
+            fetched?;
         }
+    }
+
+    /// Copies elements from one node to another.
+    fn transfer(
+        &self,
+        spread: &Spread,
+        whole: &Arc<Whole>,
+        (from, to): (MemoryNode, MemoryNode),
+        region: &Region,
+    ) -> Result<(), DriverError> {
+        if spread.memories.device(from).is_some() || spread.memories.device(to).is_some() {
+            return self.transfer_by_device(spread, whole, (from, to), region);
+        }
+        // SAFETY: this thread copies the elements, which are valid at `from` and used by nobody on `to`.
+        unsafe { self.copy(self.buffer(spread, from), self.buffer(spread, to), region) };
+        Ok(())
     }
 
     /// Copies a region from one buffer to another.
@@ -270,7 +334,15 @@ impl Storage {
     pub(crate) fn note_write(&self, region: &Region, worker: Option<WorkerId>) {
         if let Some(spread) = &self.spread {
             let node = worker.map_or(spread.home, |worker| spread.memories.node_of(worker));
-            spread.tiles.lock().write(region, node);
+            let mut tiles = spread.tiles.lock();
+            if !spread.on_devices.is_empty() {
+                // What is evicted from a device may be on its way to the memory that is to be written.
+                tiles.split(region);
+                while tiles.is_arriving(region, node) {
+                    spread.arrived.wait(&mut tiles);
+                }
+            }
+            tiles.write(region, node);
         }
     }
 
@@ -304,6 +376,7 @@ impl Drop for Storage {
                 spread.memories.note_freed(node, filled);
             }
         }
+        self.release_blocks();
         for other in self.spread.iter().flat_map(|spread| &spread.others) {
             self.give_back(other.swap(std::ptr::null_mut(), AcqRel));
         }

@@ -13,12 +13,18 @@ struct Tile {
     filled: u64,
     /// Nodes to which they are being copied.
     arriving: u64,
+    /// Number of the write that made the value.
+    version: u64,
 }
 
 /// The elements, as disjoint tiles. Tiles are split where a task uses a part of one, and joined where one writes all of
 /// them, so their number is bounded by the number of parts.
 #[derive(Debug)]
-pub(crate) struct Tiles(Vec<Tile>);
+pub(crate) struct Tiles {
+    list: Vec<Tile>,
+    /// Number of writes.
+    writes: u64,
+}
 
 /// Elements to copy.
 pub(crate) struct Missing {
@@ -27,6 +33,7 @@ pub(crate) struct Missing {
     pub(crate) valid: u64,
     /// Whether the node held no value of them before.
     pub(crate) is_new: bool,
+    version: u64,
 }
 
 fn bit(node: MemoryNode) -> u64 {
@@ -36,21 +43,22 @@ fn bit(node: MemoryNode) -> u64 {
 impl Tiles {
     /// Data that is on one node.
     pub(crate) fn new(whole: Region, node: MemoryNode) -> Tiles {
-        Tiles(vec![Tile { region: whole, valid: bit(node), filled: bit(node), arriving: 0 }])
+        let (valid, filled) = (bit(node), bit(node));
+        Tiles { list: vec![Tile { region: whole, valid, filled, arriving: 0, version: 0 }], writes: 0 }
     }
 
     /// Splits tiles, so that each is inside the region or outside.
     pub(crate) fn split(&mut self, region: &Region) {
         let is_across = |tile: &Tile| tile.region.overlaps(region) && !region.contains(&tile.region);
-        let across: Vec<Tile> = self.0.extract_if(.., |tile| is_across(tile)).collect();
+        let across: Vec<Tile> = self.list.extract_if(.., |tile| is_across(tile)).collect();
         for tile in across {
             let pieces = tile.region.minus(region).chain([tile.region.intersection(region)]);
-            self.0.extend(pieces.map(|region| Tile { region, ..tile }));
+            self.list.extend(pieces.map(|region| Tile { region, ..tile }));
         }
     }
 
     fn inside<'t>(&'t mut self, region: &'t Region) -> impl Iterator<Item = &'t mut Tile> {
-        self.0.iter_mut().filter(|tile| region.contains(&tile.region))
+        self.list.iter_mut().filter(|tile| region.contains(&tile.region))
     }
 
     /// Begins to copy what `node` needs of a region, which is split: the value, or any value. The elements are
@@ -62,7 +70,12 @@ impl Tiles {
         };
         let begin = |tile: &mut Tile| {
             tile.arriving |= bit(node);
-            Missing { region: tile.region.clone(), valid: tile.valid, is_new: tile.filled & bit(node) == 0 }
+            Missing {
+                region: tile.region.clone(),
+                valid: tile.valid,
+                is_new: tile.filled & bit(node) == 0,
+                version: tile.version,
+            }
         };
         self.inside(region).filter(is_missing).map(begin).collect()
     }
@@ -72,26 +85,67 @@ impl Tiles {
         self.inside(region).any(|tile| tile.arriving & bit(node) != 0)
     }
 
-    /// Ends the copies that [`begin`](Self::begin) returned.
-    pub(crate) fn arrive(&mut self, missing: &[Missing], node: MemoryNode) {
-        for Missing { region, .. } in missing {
+    /// Ends the copies that [`begin`](Self::begin) returned: the node has memory for the elements, and their value if
+    /// that was copied and nobody has written another one meanwhile.
+    pub(crate) fn arrive(&mut self, missing: &[Missing], node: MemoryNode, value: bool) {
+        for Missing { region, version, .. } in missing {
             for tile in self.inside(region) {
                 tile.arriving &= !bit(node);
-                tile.valid |= bit(node);
                 tile.filled |= bit(node);
+                if value && tile.version == *version {
+                    tile.valid |= bit(node);
+                }
             }
         }
+    }
+
+    /// Ends copies that failed.
+    pub(crate) fn give_up(&mut self, missing: &[Missing], node: MemoryNode) {
+        for Missing { region, .. } in missing {
+            self.inside(region).for_each(|tile| tile.arriving &= !bit(node));
+        }
+    }
+
+    /// Begins to copy to `home` what `node` alone holds, before its memory is given back; `None` if something is being
+    /// copied to that memory.
+    pub(crate) fn begin_to_leave(&mut self, node: MemoryNode, home: MemoryNode) -> Option<Vec<Missing>> {
+        if self.list.iter().any(|tile| tile.arriving & bit(node) != 0) {
+            return None;
+        }
+        let alone = self.list.iter_mut().filter(|tile| tile.valid == bit(node) && tile.arriving & bit(home) == 0);
+        let begin = |tile: &mut Tile| {
+            tile.arriving |= bit(home);
+            let (region, valid, version) = (tile.region.clone(), tile.valid, tile.version);
+            Missing { region, valid, is_new: false, version }
+        };
+        Some(alone.map(begin).collect())
+    }
+
+    /// Notes that `node` holds nothing any more, and returns the number of elements that it held any value of; `None`
+    /// if it alone holds some value, or something is being copied there.
+    pub(crate) fn leave(&mut self, node: MemoryNode) -> Option<usize> {
+        if self.list.iter().any(|tile| tile.valid == bit(node) || tile.arriving & bit(node) != 0) {
+            return None;
+        }
+        let held = self.filled(node);
+        for tile in &mut self.list {
+            tile.valid &= !bit(node);
+            tile.filled &= !bit(node);
+        }
+        Some(held)
     }
 
     /// Notes a write of a region on `node`: no other node holds its value afterwards.
     pub(crate) fn write(&mut self, region: &Region, node: MemoryNode) {
         self.split(region);
-        self.inside(region).for_each(|tile| tile.valid = bit(node));
-        let mut inside = self.0.iter().filter(|tile| region.contains(&tile.region));
+        self.writes += 1;
+        let version = self.writes;
+        self.inside(region).for_each(|tile| (tile.valid, tile.version) = (bit(node), version));
+        let mut inside = self.list.iter().filter(|tile| region.contains(&tile.region));
         let Some(first) = inside.next().cloned() else { return };
         if inside.all(|tile| (tile.filled, tile.arriving) == (first.filled, first.arriving)) {
-            self.0.retain(|tile| !region.contains(&tile.region));
-            self.0.push(Tile { region: region.clone(), ..first });
+            self.list.retain(|tile| !region.contains(&tile.region));
+            self.list.push(Tile { region: region.clone(), ..first });
         }
     }
 
@@ -113,24 +167,24 @@ impl Tiles {
 
     /// Whether a node holds any value, or is about to.
     pub(crate) fn is_used(&self, node: MemoryNode) -> bool {
-        self.0.iter().any(|tile| (tile.filled | tile.arriving) & bit(node) != 0)
+        self.list.iter().any(|tile| (tile.filled | tile.arriving) & bit(node) != 0)
     }
 
     /// Nodes that hold the values of all elements of a region.
     pub(crate) fn valid(&self, region: &Region) -> u64 {
-        let overlapping = self.0.iter().filter(|tile| tile.region.overlaps(region));
+        let overlapping = self.list.iter().filter(|tile| tile.region.overlaps(region));
         overlapping.fold(u64::MAX, |valid, tile| valid & tile.valid)
     }
 
     /// Elements of a region whose values `node` does not hold: how many, and the nodes that hold them.
     pub(crate) fn missing(&self, region: &Region, node: MemoryNode) -> impl Iterator<Item = (usize, u64)> {
-        let overlapping = self.0.iter().filter(move |tile| tile.valid & bit(node) == 0);
+        let overlapping = self.list.iter().filter(move |tile| tile.valid & bit(node) == 0);
         let counted = overlapping.map(|tile| (tile.region.intersection(region).len(), tile.valid));
         counted.filter(|(count, _)| *count > 0)
     }
 
     /// Number of elements that a node holds any value of.
     pub(crate) fn filled(&self, node: MemoryNode) -> usize {
-        self.0.iter().filter(|tile| tile.filled & bit(node) != 0).map(|tile| tile.region.len()).sum()
+        self.list.iter().filter(|tile| tile.filled & bit(node) != 0).map(|tile| tile.region.len()).sum()
     }
 }

@@ -4,14 +4,17 @@ use super::layout::MatrixLayout;
 use super::loan::Loan;
 use super::storage::Storage;
 use super::{DataHeader, DataSize, Places};
+use crate::device::Device;
+use crate::device::arena::Resident;
 use crate::task::record::TaskKey;
 use parking_lot::{Mutex, RwLockReadGuard};
+use sched_core::driver::{BufferId, DriverError};
 use sched_core::{MemoryNode, WorkerId};
 use sched_graph::{PartId, Region, RegionOrder};
 use sched_model::DataShape;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::{Arc, Weak};
 
 /// See the [module](self).
 pub(crate) struct Whole {
@@ -142,13 +145,35 @@ impl Part {
 
     /// Brings what a task needs to the node of its worker, or of the application to where the data began. It is the
     /// caller's turn.
-    pub(crate) fn bring(&self, worker: Option<WorkerId>, value: bool) {
-        self.whole.storage.bring(self.whole.id, &self.region, worker, value);
+    ///
+    /// # Errors
+    /// If a device does not give or take them.
+    pub(crate) fn bring(&self, worker: Option<WorkerId>, value: bool) -> Result<(), DriverError> {
+        self.whole.storage.bring(&self.whole, &self.region, worker, value)
     }
 
     /// Brings the values to a node ahead of tasks. It is a reader's turn.
-    pub(crate) fn bring_ahead(&self, node: MemoryNode) {
-        self.whole.storage.bring_ahead(self.whole.id, &self.region, node);
+    pub(crate) fn bring_ahead(&self, node: MemoryNode) -> Result<(), DriverError> {
+        self.whole.storage.bring_ahead(&self.whole, &self.region, node)
+    }
+
+    /// Keeps the values on a device from being evicted while a task uses them.
+    pub(crate) fn pin(&self, node: MemoryNode) {
+        self.whole.storage.pin(node);
+    }
+
+    /// Ends what [`pin`](Self::pin) began.
+    pub(crate) fn unpin(&self, node: MemoryNode) {
+        self.whole.storage.unpin(node);
+    }
+
+    /// The buffer of the values on the device of a worker, and their place in it in elements, for a kernel that `writes`
+    /// them or only reads them. They have been brought, and it is the caller's turn.
+    pub(crate) fn on_device(&self, worker: WorkerId, node: MemoryNode, writes: bool) -> Option<(BufferId, usize)> {
+        if writes {
+            self.whole.storage.note_write(&self.region, Some(worker));
+        }
+        self.whole.storage.device_place(&self.region, node)
     }
 
     /// Drops all copies of the values but one. It is a writer's turn.
@@ -239,7 +264,23 @@ impl Drop for PartGuard<'_> {
     }
 }
 
+impl Resident for Whole {
+    fn last_use(&self, node: MemoryNode) -> u64 {
+        self.storage.last_use(node)
+    }
+
+    fn evict(self: Arc<Self>, device: &Device) -> Result<bool, DriverError> {
+        self.storage.evict(&self, device)
+    }
+}
+
 impl Whole {
+    /// Ends evictions of the values, which are about to be taken back.
+    pub(crate) fn forget(whole: &Arc<Whole>) {
+        let resident: Weak<Whole> = Arc::downgrade(whole);
+        whole.storage.forget(&(resident as Weak<dyn Resident>));
+    }
+
     /// Another header of the whole.
     pub(crate) fn header(whole: Arc<Whole>) -> Arc<DataHeader> {
         let region = whole.storage.layout().region();

@@ -152,7 +152,7 @@ impl Core {
     /// Ends and schedules the remaining tasks of earlier calls, without recursion: a chain of cancelled tasks may be
     /// long.
     #[inline]
-    fn settle(&self, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
+    pub(crate) fn settle(&self, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         if !scratch.ending.is_empty() || !scratch.retry.is_empty() {
             self.settle_all(requester, scratch);
         }

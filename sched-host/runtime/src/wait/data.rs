@@ -193,12 +193,10 @@ macro_rules! parts_as_data {
             }
 
             fn reading<'a>(&'a self, turn: Turn<'a>) -> $reading<'a, T> {
-                self.part().bring(None, true);
                 $reading { guard: self.part().read(None), _turn: turn, of: PhantomData }
             }
 
             fn writing<'a>(&'a self, turn: Turn<'a>) -> $writing<'a, T> {
-                self.part().bring(None, true);
                 $writing { guard: self.part().write(None), _turn: turn, of: PhantomData }
             }
 

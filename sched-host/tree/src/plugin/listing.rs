@@ -3,6 +3,7 @@
 use super::error::{ComponentError, LoadError, LoadErrorKind};
 use super::search::SearchFolder;
 use sched_core::ComponentInfo;
+use sched_core::abi::driver::DriverSummary;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -84,6 +85,8 @@ pub struct LoadedPlugin {
     pub abi: (u32, u32),
     /// Components that it offers.
     pub components: Vec<ListedComponent>,
+    /// The device driver that it offers.
+    pub driver: Option<DriverSummary>,
     /// Omissions of its manifest that operators should know, one line each.
     pub warnings: Vec<String>,
 }

@@ -1,6 +1,7 @@
 //! Loading one file.
 
 use super::copy::Content;
+use super::driver::FoundDriver;
 use super::error::LoadErrorKind;
 use super::{elf, trial};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -8,6 +9,7 @@ use parking_lot::Mutex;
 use sched_core::ComponentInfo;
 use sched_core::abi::Opened;
 use sched_core::abi::c::{self, CPlugin, RawPlugin};
+use sched_core::abi::driver::{self, DriverEntryFn, DriverHandle};
 use sched_core::abi::root::{self, EntryFn};
 use sched_core::abi::stamp::Stamp;
 use std::collections::BTreeMap;
@@ -24,6 +26,14 @@ pub(super) struct Loaded {
     pub(super) stamp: Stamp,
     pub(super) plugin: Opened,
     pub(super) components: Vec<ComponentInfo>,
+    pub(super) driver: Option<FoundDriver>,
+}
+
+/// What a library exports.
+pub(super) struct Exports {
+    pub(super) plugin: Opened,
+    pub(super) components: Vec<ComponentInfo>,
+    driver: Option<FoundDriver>,
 }
 
 /// What this process has loaded, by content: a library is loaded once, under however many names it is found, and is
@@ -42,8 +52,11 @@ pub(super) fn load(path: &Path) -> Result<Loaded, LoadErrorKind> {
     // From the copy: the file may be another one by now.
     let stamp = read_stamp(content.open().map_err(unreadable)?)?;
     trial::survives(&content, &stamp)?;
-    let result =
-        open(&content, &stamp).map(|(plugin, components)| Loaded { content: content.hash, stamp, plugin, components });
+    let loaded_as = |Exports { plugin, components, driver }: Exports| {
+        let content = content.hash;
+        Loaded { content, stamp, plugin, components, driver }
+    };
+    let result = open(&content, &stamp).map(loaded_as);
     if !matches!(result, Err(LoadErrorKind::Open(_))) {
         // The library is in memory, understood or not.
         loaded.insert(content.hash, result.clone());
@@ -74,9 +87,8 @@ fn read_stamp(file: File) -> Result<Stamp, LoadErrorKind> {
     Ok(stamp)
 }
 
-/// Loads a content whose stamp fits: what it exports, and the descriptions of its components. The library stays,
-/// whether it is understood or not.
-pub(super) fn open(content: &Content, stamp: &Stamp) -> Result<(Opened, Vec<ComponentInfo>), LoadErrorKind> {
+/// Loads a content whose stamp fits, and reads what it exports. The library stays, whether it is understood or not.
+pub(super) fn open(content: &Content, stamp: &Stamp) -> Result<Exports, LoadErrorKind> {
     let path = content.loader_path();
     // SAFETY: this runs the constructors of the library. It was made by sched-core's macro or that of `msched.h`, as
     // its stamp shows, and has no constructors but those that its author wrote on purpose; whoever puts a plugin into a
@@ -97,7 +109,18 @@ pub(super) fn open(content: &Content, stamp: &Stamp) -> Result<(Opened, Vec<Comp
         Opened::Rust(unsafe { entry().open() }.map_err(LoadErrorKind::Layout)?)
     };
     let components = plugin.components().map_err(LoadErrorKind::Manifest)?;
-    Ok((plugin, components))
+    Ok(Exports { plugin, components, driver: driver_of(library)? })
+}
+
+/// The device driver that a library exports, if it does.
+fn driver_of(library: &'static Library) -> Result<Option<FoundDriver>, LoadErrorKind> {
+    // SAFETY: a symbol of this name has this type in every library whose stamp is of this major version.
+    let Ok(entry) = (unsafe { library.get::<DriverEntryFn>(driver::SYMBOL) }) else { return Ok(None) };
+    // SAFETY: the stamp was checked, and the library was leaked.
+    let root = unsafe { entry().open() }.map_err(LoadErrorKind::Layout)?;
+    let handle = DriverHandle::new(root);
+    let summary = handle.summary().map_err(LoadErrorKind::Manifest)?;
+    Ok(Some(FoundDriver { handle, summary }))
 }
 
 /// Message of the loader without the path, which the report names anyway.

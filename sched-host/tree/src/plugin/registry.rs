@@ -1,5 +1,6 @@
 //! Available components by name.
 
+use super::driver::{FoundDriver, RegisteredDriver};
 use super::error::{ComponentError, LoadError, LoadErrorKind};
 use super::listing::{
     CompiledIn, ComponentState, FileReport, FileState, FolderReport, FolderState, ListedComponent, LoadedPlugin,
@@ -8,6 +9,8 @@ use super::listing::{
 use super::registered::{Maker, Registered};
 use super::search::{Origin, SearchFolder, SearchPath, libraries_in};
 use super::{load, manifest};
+use sched_core::abi::driver::DriverHandle;
+use sched_core::driver::Driver;
 use sched_core::{ComponentInfo, Offer};
 use sched_policy::{Audience, Catalogue, Offers, Override, Stock};
 use std::collections::{BTreeMap, HashMap};
@@ -25,6 +28,7 @@ pub struct Registry {
     files: Vec<FileReport>,
     compiled_in: Vec<CompiledIn>,
     components: BTreeMap<String, Named>,
+    drivers: Vec<RegisteredDriver>,
     pub(super) overrides: Vec<Override>,
     pub(super) audience: Audience,
     recipe: Recipe,
@@ -182,12 +186,23 @@ impl Registry {
         let (package, version) = loaded.stamp.package();
         let id = PluginId { package, version, path: Some(path.to_owned()) };
         let shared = Arc::new(id.clone());
-        let warnings = loaded.components.iter().flat_map(manifest::warnings).collect();
+        let mut warnings: Vec<String> = loaded.components.iter().flat_map(manifest::warnings).collect();
         let components =
             loaded.components.into_iter().map(|info| self.add(info, &shared, Maker::Plugin(loaded.plugin)));
         let components = components.collect();
-        let content = loaded.content;
-        LoadedPlugin { id, content, abi: (loaded.stamp.abi_major, loaded.stamp.abi_minor), components, warnings }
+        let (content, abi) = (loaded.content, (loaded.stamp.abi_major, loaded.stamp.abi_minor));
+        let driver = loaded.driver.as_ref().map(|driver| driver.summary.clone());
+        if let Some(found) = loaded.driver {
+            match self.driver(&found.summary.name) {
+                Some(first) => warnings.push(format!(
+                    "its driver `{}` is not used: {} offers one of this name first",
+                    found.summary.name,
+                    first.plugin()
+                )),
+                None => self.drivers.push(RegisteredDriver::new(found, shared)),
+            }
+        }
+        LoadedPlugin { id, content, abi, components, driver, warnings }
     }
 
     /// Adds a component to those of its name, if its description is valid. The owner of the name is determined later.
@@ -312,6 +327,28 @@ impl Registry {
             false => {
                 (ComponentState::Rejected(vec![ComponentError::NameTaken { component, plugin, first }]), Vec::new())
             }
+        }
+    }
+
+    /// The device drivers, in order of the search.
+    #[must_use]
+    pub fn drivers(&self) -> &[RegisteredDriver] {
+        &self.drivers
+    }
+
+    /// The device driver of this name.
+    #[must_use]
+    pub fn driver(&self, name: &str) -> Option<&RegisteredDriver> {
+        self.drivers.iter().find(|driver| driver.summary().name == name)
+    }
+
+    /// Adds a driver that is compiled into this program. One of a plugin that has its name is used in its place.
+    pub fn add_driver<D: Driver>(&mut self, package: &str) {
+        let handle = DriverHandle::of::<D>();
+        let Ok(summary) = handle.summary() else { return };
+        if self.driver(&summary.name).is_none() {
+            let id = PluginId { package: package.to_owned(), version: String::new(), path: None };
+            self.drivers.push(RegisteredDriver::new(FoundDriver { handle, summary }, Arc::new(id)));
         }
     }
 

@@ -113,8 +113,8 @@ fn in_child(content: &Content, stamp: &Stamp, nowhere: &File, mut writer: File) 
     }
     // A panic is caught where the load itself would catch it, too.
     let _ = catch_unwind(AssertUnwindSafe(|| {
-        if let Ok((plugin, components)) = open(content, stamp) {
-            smoke::every_component(plugin, &components);
+        if let Ok(exports) = open(content, stamp) {
+            smoke::every_component(exports.plugin, &exports.components);
         }
     }));
     let passed = writer.write_all(&[PASSED]).is_ok();

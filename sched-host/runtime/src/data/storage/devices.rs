@@ -1,0 +1,256 @@
+//! The buffers on devices: copies by drivers, eviction, and what is kept from it.
+
+use super::{Buffer, Spread, Storage};
+use crate::data::whole::Whole;
+use crate::device::Device;
+use crate::device::arena::Resident;
+use parking_lot::Mutex;
+use sched_core::MemoryNode;
+use sched_core::driver::{BufferId, DeviceMemory, DriverError, DriverErrorKind, HostMemory, Rows};
+use sched_graph::{DataId, Region};
+use sched_memory::Reason;
+use sched_trace::Transfer;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+
+/// The buffer on one device.
+#[derive(Default)]
+pub(super) struct OnDevice {
+    block: Mutex<Option<BufferId>>,
+    /// Number of tasks and copies that use the buffer. Grows under the lock of the tiles only.
+    pins: AtomicU32,
+    /// When a task on the device last used it.
+    last_use: AtomicU64,
+}
+
+/// Counts uses of buffers.
+static USES: AtomicU64 = AtomicU64::new(0);
+
+/// Values that no node holds any more.
+pub(super) fn lost_with_its_device() -> DriverError {
+    DriverError::new(DriverErrorKind::Lost, "the only copy of the data was on a device that does not work any more")
+}
+
+impl Spread {
+    fn on_device(&self, node: MemoryNode) -> Option<(&OnDevice, &Arc<Device>)> {
+        let device = self.memories.device(node)?;
+        Some((&self.on_devices[node.index() - self.memories.first_of_devices()], device))
+    }
+
+    /// Keeps the buffer of a device. The caller has locked the tiles.
+    pub(super) fn pin(&self, node: Option<MemoryNode>) {
+        if let Some((there, _)) = node.and_then(|node| self.on_device(node)) {
+            there.pins.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Ends what [`pin`](Self::pin) began. The caller has locked the tiles.
+    pub(super) fn unpin(&self, node: Option<MemoryNode>) {
+        if let Some((there, _)) = node.and_then(|node| self.on_device(node)) {
+            there.pins.fetch_sub(1, Relaxed);
+        }
+    }
+}
+
+/// Rows of a region: bytes from the begin of the buffer to the first, from one to the next, and their extent.
+struct Extent {
+    offset: usize,
+    pitch: usize,
+    rows: Rows,
+}
+
+impl Storage {
+    /// Keeps the buffer on a device from being evicted while a task uses it.
+    pub(crate) fn pin(&self, node: MemoryNode) {
+        let Some(spread) = &self.spread else { return };
+        let _tiles = spread.tiles.lock();
+        spread.pin(Some(node));
+        if let Some((there, _)) = spread.on_device(node) {
+            there.last_use.store(USES.fetch_add(1, Relaxed), Relaxed);
+        }
+    }
+
+    /// Ends what [`pin`](Self::pin) began.
+    pub(crate) fn unpin(&self, node: MemoryNode) {
+        let Some(spread) = &self.spread else { return };
+        let _tiles = spread.tiles.lock();
+        spread.unpin(Some(node));
+    }
+
+    /// When a task on a device last used the values there.
+    pub(crate) fn last_use(&self, node: MemoryNode) -> u64 {
+        let there = self.spread.as_ref().and_then(|spread| spread.on_device(node));
+        there.map_or(0, |(there, _)| there.last_use.load(Relaxed))
+    }
+
+    /// The buffer on a device, and the place of a region in it in elements; the region has been brought there.
+    pub(crate) fn device_place(&self, region: &Region, node: MemoryNode) -> Option<(BufferId, usize)> {
+        let (there, _) = self.spread.as_ref()?.on_device(node)?;
+        let block = *there.block.lock();
+        Some((block?, self.layout.offset(region.rows.start, region.columns.start)))
+    }
+
+    /// The buffer on a device, allocated if there is none.
+    pub(super) fn block(
+        &self,
+        spread: &Spread,
+        whole: &Arc<Whole>,
+        node: MemoryNode,
+    ) -> Result<Option<BufferId>, DriverError> {
+        let Some((there, device)) = spread.on_device(node) else { return Ok(None) };
+        let mut block = there.block.lock();
+        if block.is_none() {
+            *block = Some(device.arena.allocate(device, self.bytes(self.span).max(1))?);
+            let resident: Weak<Whole> = Arc::downgrade(whole);
+            device.arena.add(resident);
+        }
+        Ok(*block)
+    }
+
+    /// Gives the buffer on a device back, which nobody uses.
+    pub(super) fn release_block(&self, spread: &Spread, node: MemoryNode) {
+        let Some((there, device)) = spread.on_device(node) else { return };
+        if let Some(buffer) = there.block.lock().take() {
+            device.arena.release(self.bytes(self.span).max(1), buffer);
+        }
+    }
+
+    /// Gives the buffers on all devices back at the end.
+    pub(super) fn release_blocks(&self) {
+        let Some(spread) = &self.spread else { return };
+        spread.memories.devices().iter().for_each(|device| self.release_block(spread, device.node));
+    }
+
+    /// Has no device evict the values any more, which their owner is about to take.
+    pub(crate) fn forget(&self, resident: &Weak<dyn Resident>) {
+        let Some(spread) = &self.spread else { return };
+        spread.memories.devices().iter().for_each(|device| device.arena.forget(resident));
+    }
+
+    /// Rows of a region, fewest first.
+    fn extents(&self, region: &Region) -> Vec<Extent> {
+        let (layout, size) = (self.layout, self.element.size());
+        let Region { rows, columns } = region;
+        let extent = |row: usize, column: usize, pitch: usize, length: usize, count: usize| Extent {
+            offset: layout.offset(row, column) * size,
+            pitch: pitch * size,
+            rows: Rows { bytes: (length * size) as u64, count: count as u64 },
+        };
+        if layout.of_part(region).is_contiguous() {
+            vec![extent(rows.start, columns.start, region.len(), region.len(), 1)]
+        } else if layout.column_stride() == 1 {
+            vec![extent(rows.start, columns.start, layout.row_stride(), columns.len(), rows.len())]
+        } else if layout.row_stride() == 1 {
+            vec![extent(rows.start, columns.start, layout.column_stride(), rows.len(), columns.len())]
+        } else {
+            let row = |row| extent(row, columns.start, layout.column_stride(), 1, columns.len());
+            rows.clone().map(row).collect()
+        }
+    }
+
+    /// Copies elements from or to the node of a device, or from one to another.
+    pub(super) fn transfer_by_device(
+        &self,
+        spread: &Spread,
+        whole: &Arc<Whole>,
+        (from, to): (MemoryNode, MemoryNode),
+        region: &Region,
+    ) -> Result<(), DriverError> {
+        let (source, target) = (self.block(spread, whole, from)?, self.block(spread, whole, to)?);
+        let (source, target) = (spread.memories.device(from).zip(source), spread.memories.device(to).zip(target));
+        for extent in self.extents(region) {
+            let place = |device: &Device, buffer: BufferId| DeviceMemory {
+                device: device.number,
+                buffer,
+                offset: extent.offset as u64,
+                pitch: extent.pitch as u64,
+            };
+            match (source, target) {
+                (None, Some((device, buffer))) => {
+                    let host = self.host_rows(self.buffer(spread, from), &extent);
+                    let started = device.driver.copy_in(host, place(device, buffer), extent.rows, device.copying());
+                    device.finish(started)?;
+                }
+                (Some((device, buffer)), None) => {
+                    let host = self.host_rows(self.buffer(spread, to), &extent);
+                    let started = device.driver.copy_out(place(device, buffer), host, extent.rows, device.copying());
+                    device.finish(started)?;
+                }
+                (Some((one, source)), Some((other, target))) => {
+                    across((one, place(one, source)), (other, place(other, target)), extent.rows)?;
+                }
+                (None, None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows in a buffer of the host.
+    fn host_rows(&self, buffer: Buffer, extent: &Extent) -> HostMemory {
+        // SAFETY: the rows are within the buffer, which stays until the copy has ended, as the caller waits for that.
+        // It is the caller who fills these elements, or they are valid and nobody writes them meanwhile.
+        unsafe { HostMemory::new(buffer.0.add(extent.offset).as_ptr(), extent.pitch as u64) }
+    }
+
+    /// See [`Resident::evict`].
+    pub(crate) fn evict(&self, whole: &Arc<Whole>, device: &Device) -> Result<bool, DriverError> {
+        let Some(spread) = &self.spread else { return Ok(false) };
+        let node = device.node;
+        let Some((there, _)) = spread.on_device(node) else { return Ok(false) };
+        let mut tiles = spread.tiles.lock();
+        // Who fills the buffer has locked it, and may wait for the eviction of something else.
+        let has_buffer = there.block.try_lock().is_some_and(|block| block.is_some());
+        if !has_buffer || there.pins.load(Relaxed) > 0 {
+            return Ok(false);
+        }
+        let Some(leaving) = tiles.begin_to_leave(node, spread.home) else { return Ok(false) };
+        drop(tiles);
+        let mut written = Ok(());
+        for missing in &leaving {
+            let bytes = self.bytes(missing.region.len());
+            let (data, to, why) = (DataId(whole.id as u32), spread.home, Reason::Eviction);
+            let underway = spread.memories.note_transfer(Transfer { data, from: node, to, bytes, why }, None);
+            written = self.transfer_by_device(spread, whole, (node, spread.home), &missing.region);
+            if written.is_err() {
+                break;
+            }
+            underway.arrived();
+        }
+        tiles = spread.tiles.lock();
+        match &written {
+            Ok(()) => tiles.arrive(&leaving, spread.home, true),
+            Err(_) => tiles.give_up(&leaving, spread.home),
+        }
+        let left = match there.pins.load(Relaxed) {
+            0 if written.is_ok() => tiles.leave(node),
+            _ => None,
+        };
+        if let Some(elements) = left {
+            spread.memories.note_freed(node, self.bytes(elements));
+            self.release_block(spread, node);
+        }
+        spread.arrived.notify_all();
+        written.map(|()| left.is_some())
+    }
+}
+
+/// Copies rows from one device to another: directly if their driver can, or else through the host.
+fn across(
+    (one, from): (&Arc<Device>, DeviceMemory),
+    (other, to): (&Arc<Device>, DeviceMemory),
+    rows: Rows,
+) -> Result<(), DriverError> {
+    if Arc::ptr_eq(&one.driver, &other.driver) {
+        match one.driver.copy_across(from, to, rows, one.copying()) {
+            Err(error) if error.kind == DriverErrorKind::Unsupported => {}
+            started => return one.finish(started),
+        }
+    }
+    let mut row = vec![0; rows.bytes as usize];
+    for number in 0..rows.count {
+        let at = |memory: DeviceMemory| DeviceMemory { offset: memory.offset + number * memory.pitch, ..memory };
+        one.note(one.driver.read(at(from), &mut row, one.copying()))?;
+        other.note(other.driver.write(&row, at(to), other.copying()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! Devices: workers that are no cores.
+//!
+//! A device is driven by its [driver](sched_core::driver), a plugin. It has a worker and a memory node of its own,
+//! numbered after those of the cores, so policies see it as they see devices of simulated machines. The thread of its
+//! worker keeps a [pipeline](worker): the inputs of the next task are copied while a kernel runs.
+//!
+//! Devices hold [arrays and matrices](crate::ArrayHandle) of [plain](bytemuck::Pod) values. The coherence of their
+//! copies is that of memory nodes; [`storage`](crate::data::storage) asks the driver where a node is a device's.
+//!
+//! When a device is lost, the tasks on it fail, and so does what only its memory held. Its worker remains in the tree
+//! and hands every task that it pulls to the other workers, so the run goes on with what is left.
+
+pub(crate) mod access;
+pub(crate) mod arena;
+pub(crate) mod choice;
+pub(crate) mod codelet;
+pub(crate) mod kernels;
+pub(crate) mod links;
+pub(crate) mod machine;
+pub(crate) mod worker;
+
+use crate::device::arena::Arena;
+use crate::device::choice::ChosenDevice;
+use parking_lot::Mutex;
+use sched_core::abi::driver::OpenedDriver;
+use sched_core::driver::{DeviceInfo, DeviceNumber, DriverError, DriverErrorKind, Order, Token};
+use sched_core::{MemoryNode, WorkerId};
+use serde::Serialize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+
+/// A device of a runtime.
+pub(crate) struct Device {
+    /// Name of its driver.
+    pub(crate) kind: String,
+    pub(crate) number: DeviceNumber,
+    pub(crate) info: DeviceInfo,
+    pub(crate) driver: Arc<OpenedDriver>,
+    pub(crate) worker: WorkerId,
+    pub(crate) node: MemoryNode,
+    pub(crate) arena: Arena,
+    is_lost: AtomicBool,
+    /// The kernel that its worker has just launched.
+    launched: Mutex<Option<Token>>,
+}
+
+/// A device of a runtime, for reports.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DeviceStats {
+    /// Name by which it is chosen: `opencl:0`.
+    pub name: String,
+    /// Name of the model.
+    pub model: String,
+    /// Its worker.
+    pub worker: u32,
+    /// Its memory node.
+    pub memory_node: u32,
+    /// Bytes of its memory that the runtime may use.
+    pub memory: u64,
+    /// Bytes that are allocated on it, used or kept for reuse.
+    pub allocated: u64,
+    /// Number of replicas that were evicted to make room.
+    pub evictions: u64,
+    /// Whether it does not work any more.
+    pub lost: bool,
+}
+
+impl Device {
+    pub(crate) fn new(chosen: ChosenDevice, limit: Option<u64>, worker: WorkerId, node: MemoryNode) -> Device {
+        let ChosenDevice { kind, number, info, driver, .. } = chosen;
+        let arena = Arena::new(limit.unwrap_or(info.memory).min(info.memory));
+        let (is_lost, launched) = (AtomicBool::new(false), Mutex::new(None));
+        Device { kind, number, info, driver, worker, node, arena, is_lost, launched }
+    }
+
+    /// Whether it does not work any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_lost.load(Acquire)
+    }
+
+    /// Passes an error on, and notes that the device is lost if that is the error.
+    pub(crate) fn note<T>(&self, result: Result<T, DriverError>) -> Result<T, DriverError> {
+        if let Err(error) = &result
+            && error.kind == DriverErrorKind::Lost
+            && !self.is_lost.swap(true, AcqRel)
+        {
+            tracing::error!("{} is lost: {error}; its worker takes no more tasks", self.name());
+        }
+        result
+    }
+
+    /// Name by which it is chosen.
+    pub(crate) fn name(&self) -> String {
+        format!("{}:{}", self.kind, self.number.0)
+    }
+
+    /// An order for a copy, in a queue of its own where there is one.
+    pub(crate) fn copying(&self) -> Order<'static> {
+        Order { queue: self.info.queues - 1, after: &[] }
+    }
+
+    /// Waits for the end of a copy that was started.
+    pub(crate) fn finish(&self, started: Result<Token, DriverError>) -> Result<(), DriverError> {
+        self.note(started.and_then(|token| self.driver.wait(self.number, token)).map(|_| ()))
+    }
+
+    /// Notes the kernel that a task has launched.
+    pub(crate) fn note_launched(&self, token: Token) {
+        *self.launched.lock() = Some(token);
+    }
+
+    /// Takes what [`note_launched`](Self::note_launched) noted.
+    pub(crate) fn take_launched(&self) -> Option<Token> {
+        self.launched.lock().take()
+    }
+
+    /// Its state, for reports.
+    pub(crate) fn stats(&self) -> DeviceStats {
+        DeviceStats {
+            name: self.name(),
+            model: self.info.name.clone(),
+            worker: self.worker.0,
+            memory_node: self.node.0,
+            memory: self.arena.limit(),
+            allocated: self.arena.allocated(),
+            evictions: self.arena.evictions(),
+            lost: self.is_lost(),
+        }
+    }
+}
+
+impl Drop for Device {
+    /// The driver outlives the runtime: what was allocated is given back.
+    fn drop(&mut self) {
+        for buffer in self.arena.take_pooled() {
+            let _ = self.driver.free(self.number, buffer);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What fake devices there are.
+
+use super::{DriverError, invalid, locked};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// What fake devices there are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Number of devices.
+    pub devices: u32,
+    /// Memory of each in bytes.
+    pub memory: u64,
+    /// Time that an operation takes beside what it does.
+    pub latency: Duration,
+    /// Bandwidth of copies in bytes per microsecond; 0 for the host's.
+    pub bytes_per_us: u64,
+}
+
+static INSTALLED: Mutex<Option<Settings>> = Mutex::new(None);
+
+impl Default for Settings {
+    /// One device of 256 MiB, without delay.
+    fn default() -> Settings {
+        Settings { devices: 1, memory: 256 << 20, latency: Duration::ZERO, bytes_per_us: 0 }
+    }
+}
+
+impl Settings {
+    /// Uses these settings when the driver is opened, which happens once in a process.
+    pub fn install(self) {
+        *locked(&INSTALLED) = Some(self);
+    }
+
+    /// The settings that were installed, or those of the environment.
+    pub(crate) fn current() -> Result<Settings, DriverError> {
+        if let Some(installed) = locked(&INSTALLED).clone() {
+            return Ok(installed);
+        }
+        let given = std::env::var("SCHED_FAKE_DEVICES").unwrap_or_default();
+        Settings::read(&given).map_err(|wrong| invalid(format!("SCHED_FAKE_DEVICES: {wrong}")))
+    }
+
+    /// Reads `name=number` pairs.
+    pub(crate) fn read(text: &str) -> Result<Settings, String> {
+        let mut settings = Settings::default();
+        for word in text.split_whitespace() {
+            let number = word.split_once('=').and_then(|(name, number)| Some((name, number.parse::<u64>().ok()?)));
+            match number {
+                Some(("devices", number)) => settings.devices = u32::try_from(number).unwrap_or(u32::MAX).min(64),
+                Some(("memory", number)) => settings.memory = number,
+                Some(("latency-us", number)) => settings.latency = Duration::from_micros(number),
+                Some(("bytes-per-us", number)) => settings.bytes_per_us = number,
+                _ => {
+                    return Err(format!(
+                        "found `{word}`, expected devices=, memory=, latency-us= or bytes-per-us= with a number"
+                    ));
+                }
+            }
+        }
+        Ok(settings)
+    }
+}

@@ -1,0 +1,62 @@
+//! Which devices a runtime has.
+
+use super::{On, registry, scale, with_devices};
+use sched_host::runtime::{DeviceChoice, DeviceError, Runtime, StartError};
+
+/// The error of a runtime with these devices.
+fn refused(devices: &str) -> String {
+    match devices.parse::<DeviceChoice>() {
+        Err(error) => error.to_string(),
+        Ok(choice) => match Runtime::builder().registry(registry()).workers(1).devices(choice).build() {
+            Err(StartError::Devices(error)) => error.to_string(),
+            other => panic!("{devices}: {:?}", other.map(|runtime| runtime.devices())),
+        },
+    }
+}
+
+#[test]
+fn mistakes_are_named() {
+    assert_eq!(
+        refused("fake:x"),
+        "found `fake:x`, expected `none`, `all`, or drivers like `opencl` and devices like `cuda:0`, joined by commas"
+    );
+    assert_eq!(refused("fke"), "there is no driver `fke`: those that were found are fake");
+    assert_eq!(refused("fake:12"), "there is no device `fake:12`: the driver `fake` has 12");
+    let error = "fke".parse().map(|choice| Runtime::builder().registry(registry()).devices(choice).build());
+    let Ok(Err(StartError::Devices(error @ DeviceError::NoDriver { .. }))) = error else { panic!("{:?}", error.err()) };
+    let help = miette::Diagnostic::help(&error).expect("what to do").to_string();
+    assert!(help.ends_with("did you mean `fake`?"), "{help}");
+}
+
+#[test]
+fn devices_come_after_cores_with_memory_of_their_own() {
+    let runtime = with_devices("fake:1,fake:0,fake:1").workers(2).build().expect("it starts");
+    let found: Vec<(String, u32, u32)> =
+        runtime.devices().into_iter().map(|of| (of.name, of.worker, of.memory_node)).collect();
+    assert_eq!(found, [("fake:1".to_owned(), 2, 1), ("fake:0".to_owned(), 3, 2)]);
+    assert_eq!(runtime.workers(), 4);
+}
+
+/// Fake devices are used on request only.
+#[test]
+fn without_devices_all_is_none_and_says_so() {
+    let runtime = with_devices("all").build().expect("it starts");
+    assert_eq!(runtime.devices(), []);
+    let warning = "no device is used: no driver finds a device";
+    assert!(runtime.warnings().iter().any(|line| line == warning), "{:?}", runtime.warnings());
+    assert!(Runtime::builder().registry(registry()).build().expect("it starts").devices().is_empty());
+}
+
+#[test]
+fn every_shipped_policy_uses_devices() {
+    for policy in sched_host::policy::library().iter().map(|shipped| shipped.name) {
+        let Ok(runtime) = with_devices("fake:0,fake:1").policy(policy).build() else { continue };
+        let (scale, values) = (scale(&runtime, On::Both), vec![1.0; 16]);
+        let arrays: Vec<_> = (0..8).map(|_| runtime.array(values.clone())).collect();
+        for x in arrays.iter().cycle().take(40) {
+            runtime.task_with(&scale, 2.0, (x,)).submit().expect("it is taken");
+        }
+        runtime.wait_all().unwrap_or_else(|error| panic!("{policy}: {error}"));
+        arrays.iter().for_each(|x| assert_eq!(*runtime.read(x).expect("it was computed"), [32.0; 16], "{policy}"));
+    }
+}

@@ -1,0 +1,91 @@
+//! Kernels and devices that fail.
+
+use super::{On, SOURCE, axpy, fill, scale, with_devices};
+use sched_host::runtime::{Codelet, DeviceChoice, KernelCall, Outcome, ReadWrite, Runtime, Submitter};
+
+/// A codelet with one kernel on devices, with any arguments.
+fn kernel(submitter: &Submitter, source: &'static str, entry: &str) -> Codelet<(ReadWrite<[f64]>,)> {
+    submitter.codelet(entry).opencl(source, entry, |(), (x,)| KernelCall::over([1]).arg(&x)).build()
+}
+
+/// The message of a task with this kernel, which fails; the runtime goes on.
+fn message(runtime: &Runtime, source: &'static str, entry: &str) -> String {
+    let (codelet, x) = (kernel(runtime, source, entry), runtime.array(vec![1.0; 4]));
+    let task = runtime.task(&codelet, (&x,)).submit().expect("it is taken");
+    let Outcome::Failed(failure) = runtime.wait(task).expect("it ends") else { panic!("it fails") };
+    assert!(runtime.wait_all().is_err());
+    assert!(runtime.read(&x).is_err(), "it was not computed");
+    failure.message.clone()
+}
+
+#[test]
+fn a_kernel_that_fails_says_why_and_the_device_goes_on() {
+    let runtime = with_devices("fake:2").build().expect("it starts");
+    let failed = message(&runtime, "__kernel void fail(…)", "fail");
+    assert_eq!(failed, "the driver failed: the kernel `fail` failed, as it was asked to");
+    let built = message(&runtime, "\n__kernel void magic(…)", "magic");
+    assert!(built.starts_with("the kernel does not compile: line 2: fake devices have no kernel `magic`"), "{built}");
+    let missing = message(&runtime, SOURCE, "gemm");
+    assert_eq!(missing, "the call is not valid: the module has no kernel `gemm`");
+    let wrong = message(&runtime, SOURCE, "scale");
+    assert!(wrong.contains("got 1 buffers and 0 sizes, expected 1 and 2"), "{wrong}");
+    let panicked = message(&runtime, "__kernel void panic(…)", "panic");
+    assert!(panicked.starts_with("the driver panicked: the kernel `panic` was launched"), "{panicked}");
+    let (x, scale) = (runtime.array(vec![1.0; 4]), scale(&runtime, On::Devices));
+    runtime.task_with(&scale, 2.0, (&x,)).submit().expect("it is taken");
+    assert_eq!(*runtime.read(&x).expect("it was computed"), [2.0; 4]);
+}
+
+#[test]
+fn without_a_lost_device_the_others_go_on() {
+    let runtime = with_devices("fake:3,fake:4").build().expect("it starts");
+    let lose = runtime.codelet::<(ReadWrite<[f64]>,), ()>("lose");
+    let lose = lose.opencl("__kernel void lose(…)", "lose", |(), (x,)| KernelCall::over([1]).arg(&x)).build();
+    let (x, only_there) = (runtime.array(vec![1.0; 4]), runtime.array(vec![1.0; 4]));
+    let (on_devices, anywhere) = (scale(&runtime, On::Devices), scale(&runtime, On::Both));
+    let worker = runtime.devices()[0].worker;
+    let places = || sched_host::runtime::Where::worker(worker);
+    runtime.task_with(&on_devices, 2.0, (&only_there,)).only_on(places()).submit().expect("it is taken");
+    let task = runtime.task(&lose, (&x,)).only_on(places()).submit().expect("it is taken");
+    let Outcome::Failed(failure) = runtime.wait(task).expect("it ends") else { panic!("it fails") };
+    assert_eq!(failure.message, "the device is lost: fake device 3 is gone");
+    assert!(runtime.wait_all().is_err());
+    assert_eq!(runtime.devices().iter().map(|device| device.lost).collect::<Vec<_>>(), [true, false]);
+    // What only the device had is lost with it, and says so.
+    let lost = runtime.read(&only_there).map(|_| ()).expect_err("it was on the device");
+    assert!(lost.to_string().contains("the only copy of the data was on a device"), "{lost}");
+    // Others execute what it would have; what only it may execute fails.
+    for on in [&on_devices, &anywhere] {
+        let arrays: Vec<_> = (0..20).map(|_| runtime.array(vec![1.0; 4])).collect();
+        for y in &arrays {
+            runtime.task_with(on, 2.0, (y,)).submit().expect("it is taken");
+        }
+        runtime.wait_all().expect("no task fails");
+        arrays.iter().for_each(|y| assert_eq!(*runtime.read(y).expect("it was computed"), [2.0; 4]));
+    }
+    let y = runtime.array(vec![1.0; 4]);
+    let task = runtime.task_with(&on_devices, 2.0, (&y,)).only_on(places()).submit().expect("it is taken");
+    let Outcome::Failed(failure) = runtime.wait(task).expect("it ends") else { panic!("it fails") };
+    assert!(failure.message.contains("no other worker can execute the task"), "{}", failure.message);
+    assert!(runtime.wait_all().is_err());
+    // What is overwritten is data again.
+    runtime.task_with(&fill(&runtime, On::Both), 5.0, (&only_there,)).submit().expect("it is taken");
+    assert_eq!(*runtime.read(&only_there).expect("it was computed"), [5.0; 4]);
+}
+
+#[test]
+fn what_does_not_fit_on_a_device_runs_elsewhere_or_fails() {
+    let choice: DeviceChoice = "fake:5".parse().expect("it names a device");
+    let runtime = with_devices("none").devices(choice.memory_limit(1000)).build().expect("it starts");
+    let (x, y) = (runtime.array(vec![1.0; 100]), runtime.array(vec![1.0; 100]));
+    for _ in 0..10 {
+        runtime.task_with(&axpy(&runtime, On::Both), 1.0, (&x, &y)).submit().expect("it is taken");
+    }
+    assert_eq!(*runtime.read(&y).expect("it was computed"), [11.0; 100]);
+    let task = runtime.task_with(&axpy(&runtime, On::Devices), 1.0, (&x, &y)).submit().expect("it is taken");
+    let Outcome::Failed(failure) = runtime.wait(task).expect("it ends") else { panic!("it fails") };
+    let message = &failure.message;
+    assert!(message.starts_with("out of device memory: 800 bytes are needed, and 800 of 1000 are in use"), "{message}");
+    assert!(message.ends_with("no other worker can execute the task"), "{message}");
+    assert!(runtime.wait_all().is_err());
+}
