@@ -223,14 +223,7 @@ impl Plan {
         task.set_priority(self.order.fetch_sub(1, Relaxed));
     }
 
-    fn note_sent(
-        &self,
-        node: Node<'_>,
-        submitted: Submitted<'_>,
-        agenda: &mut Agenda,
-        sequence: u64,
-        lane: usize,
-    ) {
+    fn note_sent(&self, node: Node<'_>, submitted: Submitted<'_>, agenda: &mut Agenda, sequence: u64, lane: usize) {
         self.len.fetch_sub(1, AcqRel);
         if let Some(asking) = self.asking.lock().get_mut(agenda.lanes[lane].child.0 as usize) {
             *asking = asking.saturating_sub(1);

@@ -39,7 +39,8 @@ impl Node<'_> {
         let RawRoute { latency, allocation, links: count } = route;
         let found = links.get(..count as usize)?;
         let sound = |per_byte: f64| per_byte.is_finite() && per_byte >= 0.0;
-        let passage = |raw: &RawPassage| sound(raw.per_byte).then_some(Passage { link: raw.link, per_byte: raw.per_byte });
+        let passage =
+            |raw: &RawPassage| sound(raw.per_byte).then_some(Passage { link: raw.link, per_byte: raw.per_byte });
         Some(Route {
             latency: Duration::from_nanos(latency),
             allocation: Duration::from_nanos(allocation),

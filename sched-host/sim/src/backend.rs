@@ -238,7 +238,8 @@ impl Services for SimBackend {
         if prices.free_transfers {
             return Some(Route { allocation, ..Route::default() });
         }
-        let passage = |link: &usize| Passage { link: *link as u32, per_byte: 1.0 / self.platform.links[*link].bandwidth };
+        let passage =
+            |link: &usize| Passage { link: *link as u32, per_byte: 1.0 / self.platform.links[*link].bandwidth };
         Some(Route {
             latency: Duration::from_nanos(route.latency) + prices.transfer_queueing,
             allocation,

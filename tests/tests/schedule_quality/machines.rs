@@ -94,10 +94,11 @@ const RATES: [(&str, f64, f64); 10] = [
 ];
 
 fn described(text: &str) -> Machine {
-    let classes: Vec<(&str, bool, f64)> = [("cpu", false, 1.0), ("cpu1", false, 1.0), ("gpu", true, 1.0), ("slow", true, 0.25)]
-        .into_iter()
-        .filter(|(class, ..)| text.contains(&format!("workers \"{class}\"")))
-        .collect();
+    let classes: Vec<(&str, bool, f64)> =
+        [("cpu", false, 1.0), ("cpu1", false, 1.0), ("gpu", true, 1.0), ("slow", true, 0.25)]
+            .into_iter()
+            .filter(|(class, ..)| text.contains(&format!("workers \"{class}\"")))
+            .collect();
     let mut kernels = String::new();
     for (kind, cpu, gpu) in RATES.into_iter().chain([("tsmqr", 27.0, 800.0)]) {
         kernels += &format!("kernel \"{kind}\" {{ ");

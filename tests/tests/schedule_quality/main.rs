@@ -69,7 +69,9 @@ fn row(data: &Path, machine: &Machine, workload: &Workload, registry: &Arc<Regis
     if let Some(problem) = platform.problem(&graph) {
         for (name, schedule) in [("HEFT", heft(&problem)), ("PEFT", peft(&problem))] {
             let pinned = Arc::new(schedule.pinned(&graph));
-            others.extend(makespan(&pinned, &platform, REPLAYER, registry).map(|took| (took, format!("{name} replayed"))));
+            others.extend(
+                makespan(&pinned, &platform, REPLAYER, registry).map(|took| (took, format!("{name} replayed"))),
+            );
         }
     }
     if let (Some(host), Some(tiles)) = (machine.starpu, workload.starpu_tiles) {
@@ -125,7 +127,9 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 
 /// Prints means by machine and with each machine left out. Returns the largest mean over the bound with one left out.
 fn judge(machines: &[Machine], rows: &[Row]) -> f64 {
-    println!("machine               cases  to bound  to best other  longest to other  others left: to bound, to best other");
+    println!(
+        "machine               cases  to bound  to best other  longest to other  others left: to bound, to best other"
+    );
     let mut largest: f64 = 0.0;
     for machine in machines {
         let (of, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.machine == machine.name);

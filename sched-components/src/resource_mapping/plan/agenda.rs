@@ -206,8 +206,11 @@ impl Agenda {
 
     /// Whether a lane has nothing to do, and its next task is not ready.
     fn has_idle_lane(&self) -> bool {
-        let mut waits: Vec<bool> =
-            self.plan.iter().map(|plan| plan.front().is_none_or(|next| !self.held.contains_key(&next.sequence))).collect();
+        let mut waits: Vec<bool> = self
+            .plan
+            .iter()
+            .map(|plan| plan.front().is_none_or(|next| !self.held.contains_key(&next.sequence)))
+            .collect();
         for sent in &self.sent {
             waits[sent.lane] = false;
         }

@@ -114,8 +114,7 @@ impl Schedule {
         for (busy, lane) in scratch.execution.busy.iter_mut().zip(&outlook.lanes) {
             *busy = lane.free > outlook.now;
         }
-        let fetch =
-            |task: usize, ready: u64| Event::Fetch { at: ready, order: Reverse(Key(taste.keys[task])), task };
+        let fetch = |task: usize, ready: u64| Event::Fetch { at: ready, order: Reverse(Key(taste.keys[task])), task };
         self.release_first(outlook, scratch, fetch);
         // Lanes whose last sent task ends without an event of its own.
         while let Some(Entry(event)) = scratch.execution.events.pop() {

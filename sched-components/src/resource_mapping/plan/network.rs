@@ -60,8 +60,7 @@ impl Network {
     /// The machine's network, of the first `memories` memory nodes.
     pub(super) fn of(node: Node<'_>, memories: usize) -> Network {
         let pairs = (0..memories as u32).flat_map(|from| (0..memories as u32).map(move |to| (from, to)));
-        let known: Option<Vec<Route>> =
-            pairs.map(|(from, to)| node.route(MemoryNode(from), MemoryNode(to))).collect();
+        let known: Option<Vec<Route>> = pairs.map(|(from, to)| node.route(MemoryNode(from), MemoryNode(to))).collect();
         match known {
             Some(routes) if !routes.is_empty() => Network::over(memories, &routes),
             _ => Network::unknown(memories),

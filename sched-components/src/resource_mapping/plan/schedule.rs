@@ -41,8 +41,8 @@ impl Taste {
             return None;
         }
         let class = outlook.lanes[lane].class;
-        let leaning = self.by_kind[outlook.kinds[task] * outlook.classes + class]
-            + self.by_task[task * outlook.classes + class];
+        let leaning =
+            self.by_kind[outlook.kinds[task] * outlook.classes + class] + self.by_task[task * outlook.classes + class];
         Some(leaning * length as f64)
     }
 }

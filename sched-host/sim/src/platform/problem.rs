@@ -37,10 +37,7 @@ impl Platform {
             edges.extend(flows.to(task).iter().map(|(from, bytes)| (*from, task, *bytes as f64)));
             edges.extend(dependencies.predecessors(task).iter().map(|from| (*from, task, 0.0)));
         }
-        let processor = |worker: &Worker| Processor {
-            arch: self.classes[worker.class].arch,
-            place: worker.memory.0,
-        };
+        let processor = |worker: &Worker| Processor { arch: self.classes[worker.class].arch, place: worker.memory.0 };
         let processors: Vec<Processor> = self.workers.iter().map(processor).collect();
         Some(Problem::new(processors, table, &edges, mean_links(self)))
     }
