@@ -7,8 +7,13 @@
 //!
 //! **One plan** is made by HEFT. Tasks choose in the order of their upward ranks: each takes the worker on which it
 //! ends first, possibly in a gap between tasks that chose before, and accounts for transfers from where the plan has
-//! its data then. The result is then simulated with transfers that wait for each other (one at a time leaves a memory,
-//! one at a time arrives); plans are compared by the resulting makespan.
+//! its data then. The result is then simulated event by event, with transfers that share the links of the machine
+//! ([`Node::route`]), and allocations that follow each other; where the host does not know the links, one transfer at a
+//! time leaves a memory and one arrives. Plans are compared by the resulting makespan.
+//!
+//! **Another plan** is made by that simulation itself: tasks choose when they become ready, and account for what their
+//! transfers would wait for. It is a dispatcher such as `heft` is, with the whole graph's upward ranks. Some plans
+//! charge transfers beyond the delay that they cause, since they delay others.
 //!
 //! **The search** varies the inputs of the decisions, not the decisions, so that each try is a valid plan. Four tries
 //! out of five change how much later a kind of tasks (those of equal lengths everywhere) prefers to end over being
@@ -24,9 +29,10 @@
 //!
 //! **The plan is kept.** Each worker gets its tasks in the plan's order, and waits for an urgent task rather than
 //! starting a long one that happens to be ready. If no sent task is under way, any ready task is sent. It plans again
-//! when there are ready tasks outside the plan, and workers run out of planned tasks or the number of newly submitted
-//! tasks reaches a quarter of those planned; when half of a full `window` is done; and when no sent task is under way
-//! and no ready task is in the plan.
+//! when there are ready tasks outside the plan, and workers run out of planned tasks, one of them is idle and few tasks
+//! are planned, or the number of newly submitted tasks reaches a quarter of those planned; when no task has been
+//! submitted for a while (`lead`) and some are outside the plan; when half of a full `window` is done; and when no sent
+//! task is under way and no ready task is in the plan.
 //!
 //! The gains of each part, on two machines with 9 cores and 3 GPUs (the table is `tests/tests/starpu_better.rs`), as
 //! the share of the gap between the best of StarPU's fifty policies and the bound that is closed, on average over
@@ -40,14 +46,14 @@
 //! | 1000 and 3000 plans | 38 %, 38 % |
 //! | 300, and data fetched as soon as a task is ready | 35 % |
 //! | 300, and the rest planned again when a task is late by 1 % | 34 % |
-//! | 300, assuming no transfers, and two thirds, one and a half times of the expected ones | 28 %, 38 %, 38 % |
+//! | 300, with the links of the machine | 52 % |
+//! | 300 without links, assuming no transfers, and 2/3, 3/2 of the expected ones | 28 %, 38 %, 38 % |
 //!
 //! Plans with owners change none of these: on such machines one of the others is best. On a machine with 4 cores and 8
 //! GPUs on two PCI trees, Cholesky of 16 tiles takes 0.54 s with them and 0.93 s without.
 //!
 //! Data that is fetched as soon as a task is ready delays data that is needed sooner. Repairing a plan moves tasks away
-//! from data that is already on its way to them. More plans gain little in the end, because transfers are not predicted
-//! well enough: the actual makespan is 3 to 9 % longer than planned.
+//! from data that is already on its way to them. (The figures other than 52 % are from before the links were known.)
 //!
 //! **In a real run** a search takes time, in which workers may run out of tasks. It therefore ends after `time`, a
 //! share of the best plan's makespan so far, and all searches together take about that share of one worker's time.

@@ -180,12 +180,16 @@ impl Agenda {
         let fresh = outlook.sequences.iter().filter(|sequence| **sequence >= self.end).count();
         let count = outlook.len().max(1) as f64;
         let share = fresh as f64 / count;
-        let tries = limits.effort as f64 * share * (AT_FULL_EFFORT / count).min(1.0);
+        // Of a graph of many windows, each gets less.
+        let range = submitted.range();
+        let all = (range.end - range.start).max(1) as f64;
+        let effort = (AT_FULL_EFFORT / count).min(1.0) * (2.0 * limits.window as f64 / all).min(1.0);
+        let tries = limits.effort as f64 * share * effort;
         // Workers may idle meanwhile. (Not under a virtual clock, where the search takes no time.)
         let most = |search: &Search<'_>| search.length() as f64 * limits.time;
         let took = || node.now().as_nanos().saturating_sub(outlook.now) as f64;
         let mut search = Search::new(&outlook, Dice(node.random()));
-        search.begin(&self.habits, share, |search| took() <= most(search));
+        search.begin(&self.habits, share * (2.0 * effort).min(1.0), |search| took() <= most(search));
         search.improve(tries.ceil() as u64, |search| took() <= most(search) * share);
         self.count = outlook.len();
         let (best, habits) = search.finish();

@@ -50,8 +50,12 @@ pub(super) struct Execution {
     allocated: Vec<bool>,
     /// When the data of each task is there.
     arrivals: Vec<u64>,
-    /// The tasks of each lane: all, in order, or those that wait for it.
+    /// The tasks of each lane, in order.
     queues: Vec<Vec<usize>>,
+    /// The tasks that wait for each lane and whose data comes, by the time; and those whose data is there,
+    /// by urgency.
+    coming: Vec<BinaryHeap<(Reverse<u64>, Key, Reverse<usize>)>>,
+    there: Vec<BinaryHeap<(Key, Reverse<usize>)>>,
     /// By lane: the next one in the queue.
     heads: Vec<usize>,
     /// By lane: total length of those that wait for it.
@@ -116,7 +120,6 @@ impl Schedule {
         }
         let fetch = |task: usize, ready: u64| Event::Fetch { at: ready, order: Reverse(Key(taste.keys[task])), task };
         self.release_first(outlook, scratch, fetch);
-        // Lanes whose last sent task ends without an event of its own.
         while let Some(Entry(event)) = scratch.execution.events.pop() {
             match event {
                 Event::End { at, task } => {
@@ -124,17 +127,18 @@ impl Schedule {
                     let lane = self.lanes[task];
                     if outlook.works[task] && scratch.free[lane] <= at {
                         scratch.execution.busy[lane] = false;
-                        self.start_best(outlook, taste, scratch, lane, at);
+                        self.start_best(outlook, scratch, lane, at);
                     }
                 }
                 Event::Fetch { at, task, .. } => {
                     let lane = scratch.best_lane(outlook, taste, task, at);
                     self.lanes[task] = lane;
                     scratch.bring(outlook, task, outlook.lanes[lane].memory, at);
-                    scratch.execution.queues[lane].push(task);
+                    let entry = (Reverse(scratch.execution.arrivals[task]), Key(taste.keys[task]), Reverse(task));
+                    scratch.execution.coming[lane].push(entry);
                     scratch.execution.backlog[lane] += outlook.length(task, lane);
                     if !scratch.execution.busy[lane] || scratch.free[lane] <= at {
-                        self.start_best(outlook, taste, scratch, lane, at);
+                        self.start_best(outlook, scratch, lane, at);
                     }
                 }
             }
@@ -142,12 +146,15 @@ impl Schedule {
     }
 
     /// Begins a task of those that wait for a lane: the most urgent whose data is there, or the first whose data comes.
-    fn start_best(&mut self, outlook: &Outlook, taste: &Taste, scratch: &mut Scratch, lane: usize, now: u64) {
+    fn start_best(&mut self, outlook: &Outlook, scratch: &mut Scratch, lane: usize, now: u64) {
         let Scratch { execution, free, .. } = scratch;
-        let key = |task: usize| (execution.arrivals[task].max(now), Reverse(Key(taste.keys[task])), task);
-        let queue = &execution.queues[lane];
-        let Some(place) = (0..queue.len()).min_by_key(|place| key(queue[*place])) else { return };
-        let task = execution.queues[lane].swap_remove(place);
+        let (coming, there) = (&mut execution.coming[lane], &mut execution.there[lane]);
+        while let Some((_, key, task)) = coming.peek().copied().filter(|(Reverse(at), ..)| *at <= now) {
+            coming.pop();
+            there.push((key, task));
+        }
+        let first = there.pop().map(|(_, Reverse(task))| task);
+        let Some(task) = first.or_else(|| coming.pop().map(|(.., Reverse(task))| task)) else { return };
         execution.backlog[lane] -= outlook.length(task, lane);
         execution.busy[lane] = true;
         let start = execution.arrivals[task].max(now);
@@ -168,6 +175,10 @@ impl Schedule {
         refill(&mut execution.arrivals, outlook.len(), NEVER);
         execution.queues.resize(lanes, Vec::new());
         execution.queues.iter_mut().for_each(Vec::clear);
+        execution.coming.resize_with(lanes, BinaryHeap::new);
+        execution.coming.iter_mut().for_each(BinaryHeap::clear);
+        execution.there.resize_with(lanes, BinaryHeap::new);
+        execution.there.iter_mut().for_each(BinaryHeap::clear);
         refill(&mut execution.heads, lanes, 0);
         refill(&mut execution.backlog, lanes, 0);
         refill(&mut execution.busy, lanes, false);
@@ -286,12 +297,13 @@ impl Scratch {
         let mut best = (f64::INFINITY, 0);
         for (number, lane) in outlook.lanes.iter().enumerate() {
             let Some(leaning) = taste.leaning(outlook, task, number) else { continue };
-            let queue = &self.execution.queues[number];
-            let ahead = if queue.len() > MOST_COMPARED {
+            let (coming, there) = (&self.execution.coming[number], &self.execution.there[number]);
+            let ahead = if coming.len() + there.len() > MOST_COMPARED {
                 self.execution.backlog[number]
             } else {
-                let before = queue.iter().filter(|other| taste.keys[**other] >= taste.keys[task]);
-                before.map(|other| outlook.length(*other, number)).sum()
+                let waiting = coming.iter().map(|(.., task)| task.0).chain(there.iter().map(|(_, task)| task.0));
+                let before = waiting.filter(|other| taste.keys[*other] >= taste.keys[task]);
+                before.map(|other| outlook.length(other, number)).sum()
             };
             let start = (self.free[number].max(now) + ahead).max(self.arrivals[lane.memory]);
             let haul = taste.haul * self.hauls[lane.memory] as f64;
