@@ -28,6 +28,9 @@ const LAYERS: [Layer; 9] = [
 /// The only dependencies of a plugin.
 const IN_PLUGINS: [&str; 2] = ["sched-core", "sched-components"];
 
+/// What device drivers name besides: bindings to libraries of vendors, which are loaded when a driver is opened.
+const BINDINGS: [&str; 2] = ["cl3", "cudarc"];
+
 /// Crates for programs on a terminal only.
 const TERMINAL: [&str; 7] =
     ["clap", "clap_complete", "clap_mangen", "comfy-table", "indicatif", "terminal_size", "textwrap"];
@@ -98,7 +101,8 @@ fn is_plugin(package: &str) -> bool {
 /// Reason why this dependency is forbidden, if it is.
 fn objection(Arrow { package, dependency, .. }: &Arrow) -> Option<String> {
     if is_plugin(package) {
-        let fits = IN_PLUGINS.contains(&dependency.as_str());
+        let is_binding = package.starts_with("sched-plugin-driver-") && BINDINGS.contains(&dependency.as_str());
+        let fits = is_binding || IN_PLUGINS.contains(&dependency.as_str());
         return (!fits).then(|| format!("{package} names {dependency}: a plugin needs {} only", IN_PLUGINS.join(", ")));
     }
     let (from, to) = (height(package)?, height(dependency)?);
@@ -155,6 +159,8 @@ fn arrows_that_run_up_are_found() {
         says("sched-plugin-worker", "sched-host").as_deref(),
         Some("sched-plugin-worker names sched-host: a plugin needs sched-core, sched-components only")
     );
+    assert_eq!(says("sched-plugin-driver-opencl", "cl3"), None, "a driver needs the library of its vendor");
+    assert!(says("sched-plugin-worker", "cl3").is_some(), "components do not");
     assert_eq!(says("sched-trace", "sched-tree"), None, "crates of this layer may name each other");
     assert_eq!(says("sched-cli", "clap"), None, "crates from elsewhere are not looked at");
 }

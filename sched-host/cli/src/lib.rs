@@ -5,6 +5,7 @@ pub mod check;
 pub mod compare;
 pub mod completions;
 mod contexts;
+mod devices;
 mod energy;
 mod format;
 pub mod graph;
@@ -151,10 +152,10 @@ fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
         Command::Tree(args) => tree::run(args, &registry()?.catalogue(), out),
         Command::Check(args) if args.is_run() => check::run_and_start(args, Arc::new(registry()?), out),
         Command::Check(args) => check::run(args, &registry()?.catalogue(), out),
-        Command::Topology(args) => topology::run(args, out),
+        Command::Topology(args) => topology::run(args, &registry()?, out),
         Command::Platform(args) => platform::run(args, Arc::new(registry()?), out),
         Command::Graph(args) => graph::run(args, out),
-        Command::Model(args) => model::run(args, out),
+        Command::Model(args) => model::run(args, registry, out),
         Command::Bench(args) => bench::run(args, Arc::new(registry()?), out),
         Command::Completions(args) => completions::run(args, Cli::command(), out),
         Command::Man(args) => man::run(args, Cli::command(), out),

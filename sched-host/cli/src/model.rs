@@ -14,6 +14,7 @@ use clap::Subcommand;
 use miette::IntoDiagnostic;
 use sched_machine::topology::Topology;
 use sched_model::{Fingerprint, ModelError, Quantity, Store, Stored, default_directory, plot};
+use sched_tree::plugin::Registry;
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
@@ -131,7 +132,11 @@ pub(super) fn store(directory: Option<PathBuf>, machine: Option<&str>) -> miette
 ///
 /// # Errors
 /// If models cannot be read or written, none has the name, or `out` cannot be written.
-pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
+pub fn run(
+    args: &Args,
+    registry: impl FnOnce() -> miette::Result<Registry>,
+    out: &mut dyn Write,
+) -> miette::Result<ExitCode> {
     let store = || args.selection.store();
     match &args.what {
         What::List(args) => list::run(args, &store()?, out),
@@ -141,7 +146,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
         What::Reset(args) => reset(args, &store()?, out),
         What::Import(args) => exchange::import(args, &store()?, out),
         What::Export(args) => exchange::export(args, &store()?, out),
-        What::Bus(args) => bus::run(args, &store()?, out),
+        What::Bus(args) => bus::run(args, &store()?, registry, out),
     }
 }
 

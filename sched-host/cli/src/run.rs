@@ -50,6 +50,8 @@ enum What {
   sched run cholesky --tiles 40 --tile-size 192             11480 tasks, on smaller tiles
   sched run cholesky --matrix bcsstk14.mtx --tile-size 64   a matrix from a file
   sched run cholesky --memory-nodes 2 --policy tree-dmdar   tiles are copied between two memories
+  sched run cholesky --devices all --policy tree-heft --calibrate
+                                                            on cores and devices; `sched topology` lists them
   sched run cholesky --calibrate                            measure and store kernel durations
   sched run cholesky --policy tree-heft                     decide by the learned durations
   sched run cholesky --json | jq '.runs[].gflops'           for programs")]

@@ -1,4 +1,4 @@
-//! `sched topology`: the machine, and the binding of workers.
+//! `sched topology`: the machine, its devices, and the binding of workers.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -7,8 +7,12 @@ use miette::{IntoDiagnostic, WrapErr};
 
 use super::format::{Format, FormatOptions};
 use super::machine::{Machine, MachineOptions};
+use super::model::bus::host_nodes;
+use crate::devices;
 use sched_machine::topology::{BindingPlan, Surroundings, Topology, draw};
+use sched_runtime::{DeviceChoice, DeviceReport, explore_devices};
 use sched_sim::Platform;
+use sched_tree::plugin::Registry;
 
 /// Show the machine and where workers would be bound on it
 ///
@@ -20,11 +24,15 @@ use sched_sim::Platform;
 /// Objects are named as in policy files (`each "numa"`, `each "l3"`, `each "core"`); PUs and memory nodes
 /// have the numbers of the operating system, as `taskset` and `numactl` take them.
 ///
+/// Below come the devices of all drivers that can be used, or of those that --devices names: their memory, the worker
+/// and the memory node that a run with them has for each, and the measured latency and bandwidth of their links.
+///
 /// For a simulated platform it prints the memories, the workers near each, and transfer times.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:
   sched topology                                          this machine
   sched topology --workers 4                              where 4 workers would be bound
+  sched topology --devices opencl                         with the devices of one driver
   sched topology --platform cpu9-gpu3                     a described machine, as for simulations
   sched topology --synthetic \"node:2 l3:1 core:8 pu:2\"    a synthetic machine
   sched topology --xml cluster.xml --format svg > c.svg   one saved with `lstopo cluster.xml`
@@ -32,6 +40,10 @@ use sched_sim::Platform;
 pub struct Args {
     #[command(flatten)]
     machine: MachineOptions,
+
+    /// Devices to list: `all`, `none`, or drivers and numbered devices joined by commas, such as `opencl,cuda:0`
+    #[arg(long, value_name = "DEVICES", default_value = "all", help_heading = "Machine")]
+    devices: DeviceChoice,
 
     #[command(flatten)]
     format: FormatOptions,
@@ -41,12 +53,17 @@ pub struct Args {
 ///
 /// # Errors
 ///
-/// If the machine cannot be described, 0 workers are requested, or `out` cannot be written.
-pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
+/// If the machine cannot be described, 0 workers are requested, a device is named that does not exist, or `out` cannot
+/// be written.
+pub fn run(args: &Args, registry: &Registry, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let picture = match args.machine.machine()? {
         Machine::Topology(topology, mut plan) => {
             plan.warn_of(&Surroundings::look(None));
-            of_topology(&topology, &plan, args.format.get())
+            let devices = match topology.is_this_machine() {
+                true => explore_devices(registry, &args.devices)?,
+                false => Vec::new(),
+            };
+            of_topology(&topology, &plan, &devices, args.format.get())?
         }
         Machine::Platform(platform) => of_platform(&platform, args.format.get()),
     };
@@ -54,13 +71,26 @@ pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn of_topology(topology: &Topology, plan: &BindingPlan, format: Format) -> String {
-    match format {
-        Format::Text => draw::text(topology, plan),
+fn of_topology(
+    topology: &Topology,
+    plan: &BindingPlan,
+    devices: &[DeviceReport],
+    format: Format,
+) -> miette::Result<String> {
+    Ok(match format {
+        Format::Text => draw::text(topology, plan) + &devices::list(devices, plan.workers().len(), host_nodes(plan)),
         Format::Dot => draw::dot(topology, plan),
         Format::Svg => draw::svg(topology, plan),
-        Format::Json => draw::json(topology, plan),
-    }
+        Format::Json if devices.is_empty() => draw::json(topology, plan),
+        Format::Json => with_devices(&draw::json(topology, plan), devices).into_diagnostic()?,
+    })
+}
+
+/// Adds devices to the description of a machine.
+fn with_devices(machine: &str, devices: &[DeviceReport]) -> serde_json::Result<String> {
+    let mut machine: serde_json::Value = serde_json::from_str(machine)?;
+    machine["devices"] = serde_json::to_value(devices)?;
+    Ok(serde_json::to_string_pretty(&machine)? + "\n")
 }
 
 fn of_platform(platform: &Platform, format: Format) -> String {
@@ -87,7 +117,7 @@ mod tests {
     fn sched(words: &[&str]) -> miette::Result<String> {
         let cli = Cli::try_parse_from([&["topology"], words].concat()).into_diagnostic()?;
         let mut out = Vec::new();
-        run(&cli.args, &mut out)?;
+        run(&cli.args, &Registry::compiled_in(), &mut out)?;
         String::from_utf8(out).into_diagnostic()
     }
 

@@ -30,6 +30,7 @@ pub use device::access::{DeviceAccess, DeviceAccessList, DeviceMatrix, DeviceSli
 pub use device::choice::{DEVICES_VARIABLE, DeviceChoice, DeviceError};
 pub use device::codelet::{KernelCall, RawDevice};
 pub use device::kernels::KernelSource;
+pub use device::links::{DeviceReport, Links, bus_with_devices, explore_devices};
 pub use energy::{MeasureError, TaskEnergy};
 pub use memory::{MemoryNodeStats, TransferStats};
 pub use parallel::crew::{Parts, Team};

@@ -44,7 +44,7 @@ mod transposed;
 
 pub use cholesky::{NotPositiveDefiniteMatrix, cholesky_in_place};
 pub use entries::Entries;
-pub use kernels::{NotPositiveDefinite, gemm, potrf, syrk, trsm};
+pub use kernels::{NotPositiveDefinite, gemm, on_views, potrf, syrk, trsm};
 pub use lower_tiles::LowerTiles;
 pub use lu::{NoLuFactors, NotDominant, check_dominance, lu_in_place, lu_norms};
 pub use lu_kernels::{ZeroPivot, gemm_nn, getrf, trsm_column, trsm_row};
@@ -62,4 +62,4 @@ pub use sched_graph::factorisation::{
 };
 pub use square_tiles::SquareTiles;
 pub use symmetric::{OrderTooLarge, SymmetricMatrix};
-pub use tile::Tile;
+pub use tile::{Tile, TileMut, TileRef};

@@ -52,6 +52,9 @@ pub trait Workload {
     /// Its name, as in `sched run NAME`.
     const NAME: &'static str;
 
+    /// Whether some of its kernels run on devices.
+    const RUNS_ON_DEVICES: bool = false;
+
     /// The matrix, cut into tiles.
     type Tiles: Send;
 

@@ -1,6 +1,7 @@
 //! Devices as workers: what tasks compute on them, and what becomes of tasks when devices fail.
 
 mod choices;
+mod factorisations;
 mod failures;
 mod programs;
 

@@ -9,7 +9,9 @@ use sched_machine::topology::{BindingPlan, Topology};
 use sched_memory::{known, measure};
 use sched_model::Bus;
 use sched_model::{Fingerprint, Store};
+use sched_runtime::{DeviceChoice, bus_with_devices, explore_devices};
 use sched_text::amount::decimal_bytes as bytes;
+use sched_tree::plugin::Registry;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -31,6 +33,11 @@ pub(super) struct Args {
     /// Emulate N memory nodes, among which hardware threads are distributed; nothing is stored
     #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "measure")]
     memory_nodes: Option<usize>,
+
+    /// Add the links of devices, which are measured now and not stored: `all`, or drivers and numbered devices joined
+    /// by commas, such as `opencl,cuda:0`
+    #[arg(long, value_name = "DEVICES", default_value = "none")]
+    devices: DeviceChoice,
 
     #[command(flatten)]
     format: FormatOptions,
@@ -57,7 +64,12 @@ struct Link {
     bandwidth_mb_s: f64,
 }
 
-pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Result<ExitCode> {
+pub(super) fn run(
+    args: &Args,
+    store: &Store,
+    registry: impl FnOnce() -> miette::Result<Registry>,
+    out: &mut dyn Write,
+) -> miette::Result<ExitCode> {
     let topology = Topology::this_machine()?;
     let is_here = *store.machine() == Fingerprint::of_this_machine(&topology);
     let (mut file, mut problems) = (Some(store.bus_path()), Vec::new());
@@ -88,6 +100,14 @@ pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Re
         let stored = store.bus()?;
         stored.ok_or_else(|| miette::miette!(help = help, "nothing is stored in {}", store.bus_path().display()))?
     };
+    let bus = match args.devices.is_none() {
+        true => bus,
+        false => {
+            let plan = BindingPlan::new(&topology, BindingPlan::default_workers(&topology))?;
+            let devices = explore_devices(&registry()?, &args.devices)?;
+            bus_with_devices(&bus, args.memory_nodes.unwrap_or_else(|| host_nodes(&plan)), &devices)
+        }
+    };
     let shown = Shown { problems, ..Shown::new(store.machine(), file, &bus) };
     if args.format.is_json() {
         json::write(out, &shown)?;
@@ -95,6 +115,11 @@ pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Re
         out.write_all(shown.text().as_bytes()).into_diagnostic()?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Number of memory nodes of the cores, before those of devices.
+pub(crate) fn host_nodes(plan: &BindingPlan) -> usize {
+    plan.workers().iter().filter_map(|place| place.numa).max().unwrap_or(0) as usize + 1
 }
 
 /// The workers of each memory node.

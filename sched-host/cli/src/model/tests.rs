@@ -15,7 +15,7 @@ fn sched(directory: &Path, words: &[&str]) -> miette::Result<String> {
     let place = ["model", "--models", path, "--machine", "here"];
     let cli = Cli::try_parse_from([&place, words].concat()).into_diagnostic()?;
     let mut out = Vec::new();
-    run(&cli.args, &mut out)?;
+    run(&cli.args, || Ok(Registry::compiled_in()), &mut out)?;
     Ok(String::from_utf8(out).expect("output is text").replace(path, "DIR"))
 }
 

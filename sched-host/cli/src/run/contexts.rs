@@ -204,7 +204,7 @@ impl Report {
     /// All contexts in a table.
     pub(super) fn table_of_contexts(&self, measured: &Measured) -> String {
         let mut lines = vec![self.problem.line(), self.problem.workers_line(self.workers_bound)];
-        lines.extend(measured.moves.line());
+        lines.extend(measured.moves.lines());
         let block = block(&lines);
         let rows = measured.contexts.iter().map(|ran| {
             let policy = match &ran.swap {

@@ -84,6 +84,9 @@ pub(super) fn factorise<W: Workload>(
     for warning in options.try_all(&policies, &registry, &topology)? {
         progress.warn_once(&format!("warning: {warning}"));
     }
+    if !W::RUNS_ON_DEVICES && options.has_devices() {
+        progress.warn_once(&format!("warning: {} has no kernels for devices: only cores execute its tasks", W::NAME));
+    }
     let matrix = matrix.as_ref();
     let stored = Cell::new(true);
     let workload = PhantomData;

@@ -1,6 +1,7 @@
 //! Options of every workload.
 
 use crate::contexts::ContextOptions;
+use crate::devices::DeviceOptions;
 use crate::energy::CounterOptions;
 use crate::format::FormatOptions;
 use crate::hints::POLICY;
@@ -49,6 +50,9 @@ pub(super) struct Options {
 
     #[command(flatten)]
     main: MainWorkerOption,
+
+    #[command(flatten)]
+    devices: DeviceOptions,
 
     /// Number of emulated memory nodes: workers are distributed among them, tiles are copied between them, and policies
     /// take the placement into account [default: one for each NUMA node that has workers]
@@ -108,6 +112,11 @@ impl Options {
     /// Seed of the matrix, and of random choices in components.
     pub(super) fn seed(&self) -> u64 {
         self.seed.seed
+    }
+
+    /// Whether devices are asked for.
+    pub(super) fn has_devices(&self) -> bool {
+        !self.devices.choice().is_none()
     }
 
     /// Number of workers.
@@ -177,6 +186,7 @@ impl Options {
             .bind(!self.no_bind)
             .seed(self.seed())
             .quiet_period(self.quiet_period)
+            .devices(self.devices.choice())
             .models(Arc::new(self.models(topology)));
         builder = self.tasks.set(builder);
         if let Some(nodes) = self.memory_nodes {

@@ -3,6 +3,7 @@
 use super::comparison::Contender;
 use super::contexts::Ran;
 use super::problem::Problem;
+use crate::devices::line_of;
 use crate::hypervisor::HypervisorReport;
 use crate::json;
 use crate::log::{self, Said};
@@ -11,7 +12,7 @@ use crate::streams;
 use crate::table::table;
 use miette::IntoDiagnostic;
 use sched_machine::energy::Consumption;
-use sched_runtime::{Runtime, TransferStats};
+use sched_runtime::{DeviceStats, Runtime, TransferStats};
 use sched_text::amount::decimal_bytes as bytes;
 use sched_tree::Fault;
 use sched_workloads::workload::{Figures, WorkerShare};
@@ -83,16 +84,23 @@ pub(super) struct Moves {
     /// A branch for each memory node that has workers.
     memory_nodes: usize,
     transfers: Vec<TransferStats>,
+    devices: Vec<DeviceStats>,
 }
 
 impl Moves {
     /// That of a runtime.
     pub(super) fn of(runtime: &Runtime) -> Moves {
-        Moves { memory_nodes: runtime.memory_nodes().len().max(1), transfers: runtime.transfers() }
+        let memory_nodes = runtime.memory_nodes().len().max(1);
+        Moves { memory_nodes, transfers: runtime.transfers(), devices: runtime.devices() }
     }
 
-    /// The line of the report, if there are several memory nodes.
-    pub(super) fn line(&self) -> Option<(&'static str, String)> {
+    /// The lines of the report, if there are devices or several memory nodes.
+    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
+        let devices = self.devices.iter().map(|device| ("device", line_of(device)));
+        devices.chain(self.memory()).collect()
+    }
+
+    fn memory(&self) -> Option<(&'static str, String)> {
         if self.memory_nodes <= 1 {
             return None;
         }
@@ -190,7 +198,7 @@ impl Report {
         let Run { policy, measured, .. } = run;
         let mut lines =
             vec![self.problem.line(), ("policy", policy.clone()), self.problem.workers_line(self.workers_bound)];
-        lines.extend(measured.moves.line());
+        lines.extend(measured.moves.lines());
         lines.extend([
             ("tasks", measured.tasks.to_string()),
             ("time", format!("{:.4} s", measured.makespan_s)),
@@ -266,7 +274,7 @@ pub(super) mod tests {
                 WorkerShare { id: 0, tasks: 500, busy_s: makespan_s, wakes: 0, wakes_in_vain: 0 },
                 WorkerShare { id: 1, tasks: 316, busy_s: makespan_s / 4.0, wakes: 12, wakes_in_vain: 3 },
             ],
-            moves: Moves { memory_nodes: 1, transfers: Vec::new() },
+            moves: Moves { memory_nodes: 1, transfers: Vec::new(), devices: Vec::new() },
             contexts: Vec::new(),
             hypervisor: None,
             faults: Vec::new(),
@@ -302,10 +310,11 @@ pub(super) mod tests {
     #[test]
     fn several_memory_nodes_are_reported_with_what_was_copied() {
         let moved = |from, to, count| TransferStats { from, to, count, bytes: count * 524_288 };
-        let moves = Moves { memory_nodes: 2, transfers: vec![moved(0, 1, 30), moved(1, 0, 10)] };
-        assert_eq!(moves.line().expect("there are two").1, "2 nodes, 40 transfers of 21.0 MB in all");
+        let (transfers, devices) = (vec![moved(0, 1, 30), moved(1, 0, 10)], Vec::new());
+        let moves = Moves { memory_nodes: 2, transfers, devices };
+        assert_eq!(moves.lines()[0].1, "2 nodes, 40 transfers of 21.0 MB in all");
         let (with, without) = (Measured { moves, ..measured(1.0, 0.0) }, measured(1.0, 0.0));
-        assert!(without.moves.line().is_none());
+        assert!(without.moves.lines().is_empty());
         let [with, without] = [with, without].map(|run| serde_json::to_value(run).expect("it is JSON"));
         assert_eq!(with["transfers"][1], serde_json::json!({"from": 1, "to": 0, "count": 10, "bytes": 5_242_880}));
         assert_eq!((&without["transfers"], &without["memory_nodes"]), (&serde_json::json!([]), &1.into()));

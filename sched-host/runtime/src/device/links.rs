@@ -1,9 +1,13 @@
 //! Measures the links between the host and devices.
 
 use super::Device;
+use super::choice::{ChosenDevice, DeviceChoice, DeviceError};
 use parking_lot::Mutex;
-use sched_core::driver::{DeviceMemory, DriverError};
+use sched_core::driver::{DeviceInfo, DeviceMemory, DriverError};
+use sched_core::{MemoryNode, WorkerId};
 use sched_model::{Bus, NodeMatrix};
+use sched_tree::plugin::Registry;
+use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,10 +19,55 @@ const SMALL: usize = 64;
 const ROUNDS: usize = 4;
 
 /// Latency in microseconds and bandwidth in bytes per microsecond, in each direction.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Links {
-    to_device: (f64, f64),
-    to_host: (f64, f64),
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Links {
+    /// From the host.
+    pub to_device: (f64, f64),
+    /// To the host.
+    pub to_host: (f64, f64),
+}
+
+/// A device of the machine, for reports.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DeviceReport {
+    /// Name by which it is chosen: `opencl:0`.
+    pub name: String,
+    /// Name of the model.
+    pub model: String,
+    /// Vendor and versions.
+    pub version: String,
+    /// What the driver says of it.
+    #[serde(skip)]
+    pub info: DeviceInfo,
+    /// Its links, or why they cannot be measured.
+    pub links: Result<Links, String>,
+}
+
+/// Explores the devices of a machine, and measures their links.
+///
+/// # Errors
+/// If a device is named that does not exist.
+pub fn explore_devices(registry: &Registry, choice: &DeviceChoice) -> Result<Vec<DeviceReport>, DeviceError> {
+    let (chosen, _) = choice.open(registry)?;
+    let report = |chosen: ChosenDevice| {
+        let device = Device::new(chosen, None, WorkerId(0), MemoryNode(0));
+        DeviceReport {
+            name: device.name(),
+            model: device.info.name.clone(),
+            version: device.info.version.clone(),
+            info: device.info.clone(),
+            links: device.links().map_err(|error| error.to_string()),
+        }
+    };
+    Ok(chosen.into_iter().map(report).collect())
+}
+
+/// Extends the bus between the first memory nodes, those of the host, by the links of devices.
+#[must_use]
+pub fn bus_with_devices(host: &Bus, host_nodes: usize, devices: &[DeviceReport]) -> Bus {
+    let unknown = Links { to_device: (f64::NAN, f64::NAN), to_host: (f64::NAN, f64::NAN) };
+    let links: Vec<Links> = devices.iter().map(|device| device.links.clone().unwrap_or(unknown)).collect();
+    with_devices(host, host_nodes, &links)
 }
 
 /// What was measured in this process, by driver and device.

@@ -5,25 +5,11 @@
 //! [`potrf`] keeps its own few kilobytes of scratch per thread, and [`syrk`] and [`gemm`] on large tiles keep a copy of
 //! one tile.
 
-use std::cell::RefCell;
-
-use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
-use faer::linalg::cholesky::llt::factor::{
-    LltError, LltParams, LltRegularization, cholesky_in_place, cholesky_in_place_scratch,
-};
-use faer::linalg::matmul::triangular::{self, BlockStructure};
-use faer::linalg::{matmul::matmul, triangular_solve};
-use faer::{Accum, Auto, MatRef, Par, Spec};
+pub mod on_views;
 
 use super::Tile;
-use super::transposed::with_transposed;
-
-/// From this many rows on, the second operand of a product is first copied transposed.
-///
-/// faer reads that operand in place, with consecutive entries one column apart: this wastes cache lines, and with 512
-/// rows all entries fall into the same cache set. For smaller tiles the copy costs as much as it saves; at 512 rows it
-/// nearly doubles the speed (measured).
-const LARGE: usize = 384;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::{Accum, Par};
 
 /// A tile that has no Cholesky factor, found by [`potrf`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -32,11 +18,6 @@ pub struct NotPositiveDefinite {
     /// Row within the tile, from 0, where the factorisation met a pivot that is zero, negative, infinite or not a
     /// number.
     pub row: usize,
-}
-
-thread_local! {
-    /// Scratch of [`potrf`], and the tile order for which it suffices.
-    static SCRATCH: RefCell<(usize, MemBuffer)> = RefCell::new((0, MemBuffer::new(StackReq::EMPTY)));
 }
 
 /// A := L with A = L·Lᵀ: the Cholesky factor of a square tile, in place.
@@ -53,24 +34,7 @@ thread_local! {
 ///
 /// If `a` is not square.
 pub fn potrf(a: &mut Tile) -> Result<(), NotPositiveDefinite> {
-    let order = a.rows();
-    assert_eq!(order, a.cols(), "potrf needs a square tile");
-    if order == 0 {
-        return Ok(());
-    }
-    // Measured up to 320 rows: 10 to 33 % faster than with faer's threshold of 64 rows, and no slower beyond.
-    let mut settings = Spec::new(<LltParams as Auto<f64>>::auto());
-    settings.recursion_threshold = 16;
-    SCRATCH.with_borrow_mut(|(large_enough_for, buffer)| {
-        if *large_enough_for < order {
-            *buffer = MemBuffer::new(cholesky_in_place_scratch::<f64>(order, Par::Seq, settings));
-            *large_enough_for = order;
-        }
-        let no_regularization = LltRegularization::default();
-        cholesky_in_place(a.view_mut(), no_regularization, Par::Seq, MemStack::new(buffer), settings)
-            .map(|_| ())
-            .map_err(|LltError::NonPositivePivot { index }| NotPositiveDefinite { row: index })
-    })
+    on_views::potrf(a.entries_mut())
 }
 
 /// B := B·L⁻ᵀ, the panel update below a factored diagonal tile.
@@ -81,8 +45,7 @@ pub fn potrf(a: &mut Tile) -> Result<(), NotPositiveDefinite> {
 ///
 /// If `l` is not square, or `b` does not have as many columns as `l`.
 pub fn trsm(l: &Tile, b: &mut Tile) {
-    // X·Lᵀ = B is L·Xᵀ = Bᵀ; faer solves it in the transposed view without a copy.
-    triangular_solve::solve_lower_triangular_in_place(l.view(), b.view_mut().transpose_mut(), Par::Seq);
+    on_views::trsm(l.entries(), b.entries_mut());
 }
 
 /// C := C − A·Aᵀ in the lower triangle of C, diagonal included; the part above the diagonal is neither read nor
@@ -92,24 +55,7 @@ pub fn trsm(l: &Tile, b: &mut Tile) {
 ///
 /// If `c` is not square, or `a` does not have as many rows as `c`.
 pub fn syrk(a: &Tile, c: &mut Tile) {
-    let subtract = |c: &mut Tile, transposed: MatRef<'_, f64>| {
-        triangular::matmul(
-            c.view_mut(),
-            BlockStructure::TriangularLower,
-            Accum::Add,
-            a.view(),
-            BlockStructure::Rectangular,
-            transposed,
-            BlockStructure::Rectangular,
-            -1.0,
-            Par::Seq,
-        );
-    };
-    if a.rows() < LARGE {
-        subtract(c, a.view().transpose());
-    } else {
-        with_transposed(a, |transposed| subtract(c, transposed));
-    }
+    on_views::syrk(a.entries(), c.entries_mut());
 }
 
 /// C := C − A·Bᵀ.
@@ -118,14 +64,7 @@ pub fn syrk(a: &Tile, c: &mut Tile) {
 ///
 /// If the shapes do not match: `a` is m×k, `b` n×k and `c` m×n.
 pub fn gemm(a: &Tile, b: &Tile, c: &mut Tile) {
-    let subtract = |c: &mut Tile, transposed: MatRef<'_, f64>| {
-        matmul(c.view_mut(), Accum::Add, a.view(), transposed, -1.0, Par::Seq);
-    };
-    if b.rows() < LARGE {
-        subtract(c, b.view().transpose());
-    } else {
-        with_transposed(b, |transposed| subtract(c, transposed));
-    }
+    on_views::gemm(a.entries(), b.entries(), c.entries_mut());
 }
 
 /// C := C − A·Lᵀ, where only the lower triangle of L, with its diagonal, is read.
@@ -151,6 +90,7 @@ pub(super) fn multiply_by_factor(a: &Tile, l: &Tile, c: &mut Tile, lower_only: b
 mod tests {
     use proptest::prelude::*;
 
+    use super::on_views::LARGE;
     use super::*;
     use crate::linalg::{Entries, RandomSpd};
 

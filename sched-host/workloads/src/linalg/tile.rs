@@ -140,6 +140,33 @@ impl Tile {
         self.column_mut(c)[r] = value;
     }
 
+    /// A tile of these entries, column by column.
+    ///
+    /// # Panics
+    ///
+    /// If there are not `rows * cols`.
+    pub fn from_values(rows: usize, cols: usize, values: &[f64]) -> Self {
+        let mut tile = Self::zeros(rows, cols);
+        tile.as_mut_slice().copy_from_slice(values);
+        tile
+    }
+
+    /// The entries, column by column.
+    pub fn into_values(self) -> Vec<f64> {
+        self.as_slice().to_vec()
+    }
+
+    /// The entries to read, with their shape.
+    pub fn entries(&self) -> TileRef<'_> {
+        TileRef::new(self.rows, self.cols, self.as_slice())
+    }
+
+    /// The entries to modify, with their shape.
+    pub fn entries_mut(&mut self) -> TileMut<'_> {
+        let (rows, cols) = (self.rows, self.cols);
+        TileMut::new(rows, cols, self.as_mut_slice())
+    }
+
     /// A read-only view of the tile for faer.
     pub(super) fn view(&self) -> MatRef<'_, f64> {
         MatRef::from_column_major_slice(self.as_slice(), self.rows, self.cols)
@@ -149,6 +176,77 @@ impl Tile {
     pub(super) fn view_mut(&mut self) -> MatMut<'_, f64> {
         let (rows, cols) = (self.rows, self.cols);
         MatMut::from_column_major_slice_mut(self.as_mut_slice(), rows, cols)
+    }
+}
+
+/// The entries of a tile, column by column.
+#[derive(Clone, Copy, Debug)]
+pub struct TileRef<'a> {
+    rows: usize,
+    cols: usize,
+    values: &'a [f64],
+}
+
+/// The entries of a tile, column by column, to modify.
+#[derive(Debug)]
+pub struct TileMut<'a> {
+    rows: usize,
+    cols: usize,
+    values: &'a mut [f64],
+}
+
+impl<'a> TileRef<'a> {
+    /// A tile of these entries.
+    ///
+    /// # Panics
+    ///
+    /// If there are not `rows * cols`.
+    pub fn new(rows: usize, cols: usize, values: &'a [f64]) -> Self {
+        assert_eq!(values.len(), rows * cols, "entries of a tile of {rows} × {cols}");
+        Self { rows, cols, values }
+    }
+
+    pub(super) fn rows(self) -> usize {
+        self.rows
+    }
+
+    pub(super) fn cols(self) -> usize {
+        self.cols
+    }
+
+    /// The entries of column `c`.
+    pub(super) fn column(self, c: usize) -> &'a [f64] {
+        &self.values[c * self.rows..][..self.rows]
+    }
+
+    /// A view for faer.
+    pub(super) fn view(self) -> MatRef<'a, f64> {
+        MatRef::from_column_major_slice(self.values, self.rows, self.cols)
+    }
+}
+
+impl<'a> TileMut<'a> {
+    /// A tile of these entries.
+    ///
+    /// # Panics
+    ///
+    /// If there are not `rows * cols`.
+    pub fn new(rows: usize, cols: usize, values: &'a mut [f64]) -> Self {
+        assert_eq!(values.len(), rows * cols, "entries of a tile of {rows} × {cols}");
+        Self { rows, cols, values }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub(super) fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// A mutable view for faer.
+    pub(super) fn view_mut(&mut self) -> MatMut<'_, f64> {
+        MatMut::from_column_major_slice_mut(self.values, self.rows, self.cols)
     }
 }
 

@@ -4,8 +4,7 @@ use std::cell::RefCell;
 
 use faer::MatRef;
 
-use super::Tile;
-use super::tile::ALIGNMENT;
+use super::tile::{ALIGNMENT, TileRef};
 
 /// Number of rows and columns of the blocks that are transposed in registers: one cache line of numbers.
 const BLOCK: usize = ALIGNMENT / size_of::<f64>();
@@ -20,7 +19,7 @@ thread_local! {
 /// # Panics
 ///
 /// If `use_it` calls this function again.
-pub(super) fn with_transposed<R>(tile: &Tile, use_it: impl FnOnce(MatRef<'_, f64>) -> R) -> R {
+pub(super) fn with_transposed<R>(tile: TileRef<'_>, use_it: impl FnOnce(MatRef<'_, f64>) -> R) -> R {
     // With a stride of a power of two, columns would compete for the same few cache sets: hence one block more.
     let stride = tile.cols().next_multiple_of(BLOCK) + BLOCK;
     let needed = stride * tile.rows() + BLOCK;
@@ -36,7 +35,7 @@ pub(super) fn with_transposed<R>(tile: &Tile, use_it: impl FnOnce(MatRef<'_, f64
 }
 
 /// Writes row r of `tile` to `out`, starting at index `r * stride`.
-fn transpose(tile: &Tile, out: &mut [f64], stride: usize) {
+fn transpose(tile: TileRef<'_>, out: &mut [f64], stride: usize) {
     let (rows, cols) = (tile.rows(), tile.cols());
     let whole = |n: usize| n - n % BLOCK;
     for first_col in (0..whole(cols)).step_by(BLOCK) {
@@ -67,12 +66,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::linalg::Tile;
 
     proptest! {
         #[test]
         fn rows_become_columns(rows in 0usize..40, cols in 0usize..40) {
             let tile = Tile::from_fn(rows, cols, |r, c| (100 * r + c + 1) as f64);
-            with_transposed(&tile, |transposed| {
+            with_transposed(tile.entries(), |transposed| {
                 assert_eq!((transposed.nrows(), transposed.ncols()), (cols, rows));
                 for r in 0..rows {
                     for c in 0..cols {

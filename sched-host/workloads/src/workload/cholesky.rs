@@ -1,5 +1,7 @@
 //! The tiled Cholesky factorisation as tasks.
 
+mod on_devices;
+
 use super::elimination::{Alone, Elimination, WithOne, WithTwo};
 use super::figures::run_measured;
 use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
@@ -19,6 +21,7 @@ pub struct Cholesky;
 
 impl Workload for Cholesky {
     const NAME: &'static str = "cholesky";
+    const RUNS_ON_DEVICES: bool = true;
     type Tiles = LowerTiles;
     type Factors = LowerTiles;
 
@@ -44,6 +47,9 @@ impl Workload for Cholesky {
     }
 
     fn run(runtime: &Runtime, matrix: LowerTiles) -> Result<Factored<LowerTiles>, WorkloadError> {
+        if !runtime.devices().is_empty() {
+            return on_devices::run(runtime, matrix);
+        }
         let tiling = matrix.tiling();
         let tiles = register(runtime, matrix.into_tiles());
         let elimination = Elimination::new(runtime, Self::NAME);

@@ -1,0 +1,342 @@
+//! One OpenCL device.
+
+use super::status::error;
+use cl3::command_queue::{
+    CL_QUEUE_PROFILING_ENABLE, create_command_queue, enqueue_marker_with_wait_list, enqueue_nd_range_kernel,
+    enqueue_read_buffer, enqueue_read_buffer_rect, enqueue_write_buffer, enqueue_write_buffer_rect, flush,
+};
+use cl3::context::{CL_CONTEXT_PLATFORM, create_context};
+use cl3::device::{
+    CL_DEVICE_DOUBLE_FP_CONFIG, CL_DEVICE_GLOBAL_MEM_SIZE, CL_DEVICE_HOST_UNIFIED_MEMORY, CL_DEVICE_MAX_COMPUTE_UNITS,
+    CL_DEVICE_MAX_MEM_ALLOC_SIZE, CL_DEVICE_NAME, CL_DEVICE_VERSION, CL_DRIVER_VERSION, get_device_info,
+};
+use cl3::event::{
+    CL_EVENT_COMMAND_EXECUTION_STATUS, CL_PROFILING_COMMAND_END, CL_PROFILING_COMMAND_START, get_event_info,
+    get_event_profiling_info, release_event, wait_for_events,
+};
+use cl3::kernel::{create_kernel, set_kernel_arg};
+use cl3::memory::{CL_MEM_READ_WRITE, create_buffer, release_mem_object};
+use cl3::program::{
+    CL_PROGRAM_BUILD_LOG, build_program, create_program_with_binary, create_program_with_source, get_program_build_info,
+};
+use cl3::types::{CL_FALSE, cl_command_queue};
+use cl3::types::{cl_context, cl_device_id, cl_event, cl_int, cl_kernel, cl_mem, cl_platform_id, cl_program};
+use sched_core::driver::{
+    Arg, BufferId, DeviceInfo, DeviceMemory, DriverError, DriverErrorKind, Finished, HostMemory, KernelId, Launch,
+    ModuleId, Order, RawObject, Rows, Source, Token,
+};
+use std::collections::HashSet;
+use std::ffi::{CString, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+/// Number of queues: one for kernels, one for copies.
+const QUEUES: usize = 2;
+
+/// Status of a command that has ended well (`CL_COMPLETE`).
+const COMPLETE: cl_int = 0;
+
+/// Taken for writing by who has the vendor's compiler run, and for reading by who launches what is compiled: PoCL 3.1
+/// does not come back where several threads compile at once, and compiles a kernel when it is first launched with a size.
+static COMPILER: RwLock<()> = RwLock::new(());
+
+/// A kernel with the sizes of a launch.
+type Launched = (usize, [usize; 3], [usize; 3]);
+
+/// A device with its context. Handles are kept as numbers, since OpenCL's may be used by any thread.
+#[derive(Debug)]
+pub(crate) struct Device {
+    info: DeviceInfo,
+    id: usize,
+    context: usize,
+    queues: [usize; QUEUES],
+    /// Kernels, by number.
+    kernels: Mutex<Vec<usize>>,
+    /// What was launched before, which is compiled. Locked while a command is put into a queue: OpenCL keeps arguments in
+    /// the kernel, and PoCL's devices without threads run a command on the thread that brings it, and get lost where
+    /// several do.
+    enqueuing: Mutex<HashSet<Launched>>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Direction {
+    In,
+    Out,
+}
+
+impl Device {
+    /// Makes the context and the queues of a device.
+    pub(crate) fn open(platform: cl_platform_id, device: cl_device_id) -> Result<Device, DriverError> {
+        let properties = [CL_CONTEXT_PLATFORM, platform as isize, 0];
+        let context = create_context(&[device], properties.as_ptr(), None, null_mut())
+            .map_err(|status| error("clCreateContext", status))?;
+        let queue = || {
+            // SAFETY: the context is that of the device.
+            unsafe { create_command_queue(context, device, CL_QUEUE_PROFILING_ENABLE) }
+                .map(|queue| queue as usize)
+                .map_err(|status| error("clCreateCommandQueue", status))
+        };
+        Ok(Device {
+            info: describe(device)?,
+            id: device as usize,
+            context: context as usize,
+            queues: [queue()?, queue()?],
+            kernels: Mutex::default(),
+            enqueuing: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn queue(&self, number: u32) -> Result<cl_command_queue, DriverError> {
+        let queue = self.queues.get(number as usize).map(|queue| *queue as cl_command_queue);
+        queue.ok_or_else(|| DriverError::new(DriverErrorKind::Invalid, format!("there is no queue {number}")))
+    }
+
+    fn enqueuing(&self) -> MutexGuard<'_, HashSet<Launched>> {
+        self.enqueuing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn allocate(&self, bytes: u64) -> Result<BufferId, DriverError> {
+        // SAFETY: the context is there as long as the driver; no memory of the host is passed.
+        let made = unsafe { create_buffer(self.context as cl_context, CL_MEM_READ_WRITE, bytes as usize, null_mut()) };
+        made.map(|buffer| BufferId(buffer as u64)).map_err(|status| error("clCreateBuffer", status))
+    }
+
+    pub(crate) fn free(&self, buffer: BufferId) {
+        // SAFETY: the host frees each buffer once, when no operation uses it.
+        let _ = unsafe { release_mem_object(buffer.0 as cl_mem) };
+    }
+
+    /// Copies rows between the host and the device.
+    pub(crate) fn copy(
+        &self,
+        host: HostMemory,
+        memory: DeviceMemory,
+        rows: Rows,
+        order: Order<'_>,
+        direction: Direction,
+    ) -> Result<Token, DriverError> {
+        let queue = self.queue(order.queue)?;
+        let (buffer, pointer) = (memory.buffer.0 as cl_mem, host.first().cast::<c_void>());
+        let (count, events) = waits(order);
+        let (offset, bytes) = (memory.offset as usize, rows.bytes as usize);
+        let contiguous = rows.count <= 1 || (memory.pitch == rows.bytes && host.pitch() == rows.bytes);
+        let size = bytes * rows.count as usize;
+        let (from, at_host, region) = ([offset, 0, 0], [0; 3], [bytes, rows.count as usize, 1]);
+        let (pitch, host_pitch) = (memory.pitch as usize, host.pitch() as usize);
+        let _one_at_a_time = self.enqueuing();
+        // SAFETY: the host promises that the rows are in its memory, and in the buffer, until the copy has ended.
+        let (function, started) = unsafe {
+            match (direction, contiguous) {
+                (Direction::In, true) => (
+                    "clEnqueueWriteBuffer",
+                    enqueue_write_buffer(queue, buffer, CL_FALSE, offset, size, pointer, count, list(&events)),
+                ),
+                (Direction::Out, true) => (
+                    "clEnqueueReadBuffer",
+                    enqueue_read_buffer(queue, buffer, CL_FALSE, offset, size, pointer, count, list(&events)),
+                ),
+                (Direction::In, false) => (
+                    "clEnqueueWriteBufferRect",
+                    enqueue_write_buffer_rect(
+                        queue,
+                        buffer,
+                        CL_FALSE,
+                        from.as_ptr(),
+                        at_host.as_ptr(),
+                        region.as_ptr(),
+                        pitch,
+                        0,
+                        host_pitch,
+                        0,
+                        pointer,
+                        count,
+                        list(&events),
+                    ),
+                ),
+                (Direction::Out, false) => (
+                    "clEnqueueReadBufferRect",
+                    enqueue_read_buffer_rect(
+                        queue,
+                        buffer,
+                        CL_FALSE,
+                        from.as_ptr(),
+                        at_host.as_ptr(),
+                        region.as_ptr(),
+                        pitch,
+                        0,
+                        host_pitch,
+                        0,
+                        pointer,
+                        count,
+                        list(&events),
+                    ),
+                ),
+            }
+        };
+        begun(queue, function, started)
+    }
+
+    /// Compiles a program.
+    pub(crate) fn load(&self, source: Source<'_>) -> Result<ModuleId, DriverError> {
+        let _compiles = COMPILER.write();
+        let (device, context) = (self.id as cl_device_id, self.context as cl_context);
+        let (program, options) = match source {
+            Source::Text { text, options } => (create_program_with_source(context, &[text]), options),
+            // SAFETY: the binary is read during the call.
+            Source::Binary(binary) => (unsafe { create_program_with_binary(context, &[device], &[binary]) }, ""),
+        };
+        let program = program.map_err(|status| error("clCreateProgram", status))?;
+        let options = text(options)?;
+        match build_program(program, &[device], &options, None, null_mut()) {
+            Ok(()) => Ok(ModuleId(program as u64)),
+            Err(status) => {
+                let failure = error("clBuildProgram", status);
+                let log = get_program_build_info(program, device, CL_PROGRAM_BUILD_LOG).map(String::from);
+                let log = log.unwrap_or_default();
+                let message = format!("{}\n{}", failure.message, log.trim_end_matches(['\0', '\n', ' ']));
+                Err(DriverError::new(DriverErrorKind::Build, message.trim_end()))
+            }
+        }
+    }
+
+    pub(crate) fn kernel(&self, module: ModuleId, entry: &str) -> Result<KernelId, DriverError> {
+        let _compiles = COMPILER.write();
+        let made = create_kernel(module.0 as cl_program, &text(entry)?)
+            .map_err(|status| named(&format!("kernel `{entry}`"), error("clCreateKernel", status)))?;
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        kernels.push(made as usize);
+        Ok(KernelId(kernels.len() as u64 - 1))
+    }
+
+    pub(crate) fn launch(&self, launch: Launch<'_>, order: Order<'_>) -> Result<Token, DriverError> {
+        let queue = self.queue(order.queue)?;
+        let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(launch.kernel.0 as usize).copied();
+        let none = || DriverError::new(DriverErrorKind::Invalid, format!("there is no kernel {}", launch.kernel.0));
+        let kernel = known.ok_or_else(none)? as cl_kernel;
+        let items = launch.items.map(|items| items as usize);
+        let group = launch.group.map(|items| items as usize);
+        let (count, events) = waits(order);
+        let mut launched = self.enqueuing();
+        for (index, arg) in launch.args.iter().enumerate() {
+            set(kernel, index as u32, arg)
+                .map_err(|status| named(&format!("argument {index}"), error("clSetKernelArg", status)))?;
+        }
+        let is_new = launched.insert((kernel as usize, items, group));
+        let _compiles = is_new.then(|| COMPILER.write());
+        let _launches = (!is_new).then(|| COMPILER.read());
+        let group = if group[0] == 0 { null() } else { group.as_ptr() };
+        // SAFETY: all arguments are set; the buffers are there until the kernel has ended, as the host promises.
+        let started =
+            unsafe { enqueue_nd_range_kernel(queue, kernel, 3, null(), items.as_ptr(), group, count, list(&events)) };
+        begun(queue, "clEnqueueNDRangeKernel", started)
+    }
+
+    pub(crate) fn mark(&self, queue: u32) -> Result<Token, DriverError> {
+        let queue = self.queue(queue)?;
+        let _one_at_a_time = self.enqueuing();
+        // SAFETY: no events are passed.
+        begun(queue, "clEnqueueMarkerWithWaitList", unsafe { enqueue_marker_with_wait_list(queue, 0, null()) })
+    }
+
+    pub(crate) fn poll(&self, token: Token) -> Result<Option<Finished>, DriverError> {
+        let event = token.0 as cl_event;
+        let status = get_event_info(event, CL_EVENT_COMMAND_EXECUTION_STATUS)
+            .map_err(|status| error("clGetEventInfo", status))?
+            .to_int();
+        if status > COMPLETE {
+            return Ok(None);
+        }
+        let at = |what| get_event_profiling_info(event, what).ok().map(|time| time.to_ulong());
+        let nanos = at(CL_PROFILING_COMMAND_START)
+            .zip(at(CL_PROFILING_COMMAND_END))
+            .and_then(|(start, end)| end.checked_sub(start))
+            .filter(|nanos| *nanos > 0);
+        // SAFETY: the host does not use the token any more.
+        let _ = unsafe { release_event(event) };
+        if status < COMPLETE { Err(error("a command", status)) } else { Ok(Some(Finished { nanos })) }
+    }
+
+    pub(crate) fn wait(&self, token: Token) -> Result<Finished, DriverError> {
+        // Says that a command failed, which `poll` says more precisely.
+        let waited = wait_for_events(&[token.0 as cl_event]);
+        match (self.poll(token)?, waited) {
+            (Some(finished), _) => Ok(finished),
+            (None, Err(status)) => Err(error("clWaitForEvents", status)),
+            (None, Ok(())) => Err(DriverError::new(DriverErrorKind::Other, "clWaitForEvents did not wait")),
+        }
+    }
+
+    pub(crate) fn raw(&self, object: RawObject) -> Option<u64> {
+        match object {
+            RawObject::Context => Some(self.context as u64),
+            RawObject::Device => Some(self.id as u64),
+            RawObject::Queue(queue) => self.queues.get(queue as usize).map(|queue| *queue as u64),
+            RawObject::Buffer(buffer) => Some(buffer.0),
+        }
+    }
+}
+
+/// What the device says of itself.
+fn describe(device: cl_device_id) -> Result<DeviceInfo, DriverError> {
+    let info = |what| get_device_info(device, what).map_err(|status| error("clGetDeviceInfo", status));
+    let words = |what| info(what).map(|text| String::from(text).trim_matches(['\0', ' ']).to_owned());
+    Ok(DeviceInfo {
+        name: words(CL_DEVICE_NAME)?,
+        version: format!("{}, driver {}", words(CL_DEVICE_VERSION)?, words(CL_DRIVER_VERSION)?),
+        memory: info(CL_DEVICE_GLOBAL_MEM_SIZE)?.to_ulong(),
+        largest_buffer: info(CL_DEVICE_MAX_MEM_ALLOC_SIZE)?.to_ulong(),
+        compute_units: info(CL_DEVICE_MAX_COMPUTE_UNITS)?.to_uint(),
+        queues: QUEUES as u32,
+        double_precision: info(CL_DEVICE_DOUBLE_FP_CONFIG).is_ok_and(|config| config.to_ulong() != 0),
+        shares_host_memory: info(CL_DEVICE_HOST_UNIFIED_MEMORY).is_ok_and(|shares| shares.to_uint() != 0),
+        numa_node: None,
+    })
+}
+
+fn text(words: &str) -> Result<CString, DriverError> {
+    CString::new(words).map_err(|error| DriverError::new(DriverErrorKind::Invalid, error.to_string()))
+}
+
+/// An error with what it is about.
+fn named(what: &str, error: DriverError) -> DriverError {
+    DriverError::new(error.kind, format!("{what}: {}", error.message))
+}
+
+/// The events that an operation waits for.
+fn waits(order: Order<'_>) -> (u32, Vec<cl_event>) {
+    let events: Vec<cl_event> = order.after.iter().map(|token| token.0 as cl_event).collect();
+    (events.len() as u32, events)
+}
+
+/// A list of events, as OpenCL wants it: null without any.
+fn list(events: &[cl_event]) -> *const cl_event {
+    if events.is_empty() { null() } else { events.as_ptr() }
+}
+
+/// Has the device begin what was put in a queue.
+fn begun(queue: cl_command_queue, function: &str, started: Result<cl_event, cl_int>) -> Result<Token, DriverError> {
+    let event = started.map_err(|status| error(function, status))?;
+    flush(queue).map_err(|status| error("clFlush", status))?;
+    Ok(Token(event as u64))
+}
+
+/// Sets an argument of a kernel.
+fn set(kernel: cl_kernel, index: u32, arg: &Arg) -> Result<(), cl_int> {
+    match arg {
+        Arg::Buffer(buffer) => {
+            let handle = buffer.0 as cl_mem;
+            // SAFETY: the argument is a buffer, by its handle.
+            unsafe { set_kernel_arg(kernel, index, size_of::<cl_mem>(), (&raw const handle).cast()) }
+        }
+        // SAFETY: there are at least that many bytes.
+        Arg::Scalar { bytes, size } => unsafe {
+            set_kernel_arg(kernel, index, usize::from(*size), bytes.as_ptr().cast())
+        },
+        // SAFETY: local memory has a size, and no value.
+        Arg::Local(bytes) => unsafe { set_kernel_arg(kernel, index, *bytes as usize, null()) },
+    }
+}
