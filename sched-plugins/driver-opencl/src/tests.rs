@@ -1,6 +1,7 @@
 use super::*;
 use sched_core::abi::driver::{DriverHandle, OpenedDriver};
 use sched_core::driver::Arg;
+use sched_test_support::skipped;
 
 const DEVICE: DeviceNumber = DeviceNumber(0);
 const NOW: Order<'static> = Order { queue: 0, after: &[] };
@@ -10,14 +11,14 @@ fn driver() -> Option<OpenedDriver> {
     let driver = match DriverHandle::of::<OpenClDriver>().open() {
         Ok(driver) => driver,
         Err(error) if error.kind == DriverErrorKind::Unavailable => {
-            println!("not tested: {error}");
+            skipped(&error.to_string());
             return None;
         }
         Err(error) => panic!("{error}"),
     };
     let can = driver.devices().expect("they are listed").first().is_some_and(|device| device.double_precision);
     if !can {
-        println!("not tested: no OpenCL device with double precision");
+        skipped("there is no OpenCL device with double precision");
     }
     can.then_some(driver)
 }
