@@ -2,13 +2,16 @@ use super::*;
 use sched_core::abi::driver::{DriverHandle, OpenedDriver};
 use sched_core::driver::Arg;
 use sched_test_support::skipped;
+use std::sync::OnceLock;
 
 const DEVICE: DeviceNumber = DeviceNumber(0);
 const NOW: Order<'static> = Order { queue: 0, after: &[] };
 
-/// The driver, if there is a device that kernels with double precision run on; says so in one line otherwise.
-fn driver() -> Option<OpenedDriver> {
-    let driver = match DriverHandle::of::<OpenClDriver>().open() {
+/// The driver, opened once as hosts do, if there is a device that kernels with double precision run on; reports otherwise
+/// that the test is skipped.
+fn driver() -> Option<&'static OpenedDriver> {
+    static OPEN: OnceLock<Result<OpenedDriver, DriverError>> = OnceLock::new();
+    let driver = match OPEN.get_or_init(|| DriverHandle::of::<OpenClDriver>().open()) {
         Ok(driver) => driver,
         Err(error) if error.kind == DriverErrorKind::Unavailable => {
             skipped(&error.to_string());
