@@ -41,6 +41,9 @@ impl Ord for Entry {
     }
 }
 
+/// A task and its key, by the time when its data is there.
+type Coming = (Reverse<u64>, Key, Reverse<usize>);
+
 /// The state of an execution, kept for reuse.
 #[derive(Default, Debug)]
 pub(super) struct Execution {
@@ -54,7 +57,7 @@ pub(super) struct Execution {
     queues: Vec<Vec<usize>>,
     /// The tasks that wait for each lane and whose data comes, by the time; and those whose data is there,
     /// by urgency.
-    coming: Vec<BinaryHeap<(Reverse<u64>, Key, Reverse<usize>)>>,
+    coming: Vec<BinaryHeap<Coming>>,
     there: Vec<BinaryHeap<(Key, Reverse<usize>)>>,
     /// By lane: the next one in the queue.
     heads: Vec<usize>,
