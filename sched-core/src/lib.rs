@@ -229,7 +229,7 @@ pub use estimate::{Estimate, Time};
 pub use export::Offer;
 pub use info::{Arity, ComponentInfo, Family, Info, Slot, SlotInfo, Storage};
 pub use mutex::{Mutex, MutexGuard};
-pub use node::{Child, DataAccess, LogLevel, Node, Parent, Prospect, Stage, Submitted, SubmittedTask};
+pub use node::{Child, DataAccess, LogLevel, Node, Parent, Passage, Prospect, Route, Stage, Submitted, SubmittedTask};
 pub use params::{BuildError, Param, ParamInfo, ParamKind, Params, Value};
 pub use set::SharedSet;
 pub use task::{Task, TaskId};

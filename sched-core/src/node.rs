@@ -5,10 +5,12 @@ mod estimates;
 mod hops;
 mod neighbours;
 mod prospect;
+mod routes;
 mod submitted;
 mod workers;
 
 pub use prospect::Prospect;
+pub use routes::{Passage, Route};
 pub use submitted::{DataAccess, Stage, Submitted, SubmittedTask};
 
 use crate::abi::extension::{HostLog, offered};

@@ -15,6 +15,7 @@ pub mod liars;
 pub mod onlooker;
 pub mod plugin_folder;
 pub mod program;
+pub mod starpu;
 pub mod stock;
 
 use sched_core::TaskId;

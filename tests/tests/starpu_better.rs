@@ -2,10 +2,11 @@
 //! data is not part of the repository; where it is absent, the tests are reported as skipped.
 #![expect(clippy::print_stdout, reason = "the table is what the test is read for")]
 
-use sched_host::graph::{self, AccessMode, DataId, Datum, Task, TaskGraph, WontUse};
+use sched_host::graph::{self, TaskGraph};
 use sched_host::sim::platform::Costs;
 use sched_host::sim::{Platform, Simulation};
 use sched_test_support::reference_folder;
+use sched_tests::starpu::{best, cholesky};
 use sched_tests::stock;
 use std::fmt::Write;
 use std::path::Path;
@@ -28,47 +29,6 @@ const OURS: [&str; 11] = [
 /// Percentage of the gap between StarPU's best and the bound that we close on average, where the gap is at least 5 % of
 /// the bound.
 const CLOSED: f64 = 40.0;
-
-/// The best makespan in a table of StarPU's, of those whose line begins with `key`, and whose it is.
-fn best(table: &str, key: &str, unit: f64) -> Option<(f64, String)> {
-    let of = |line: &str| {
-        let (policy, makespan) = line.strip_prefix(key)?.split_once(',')?;
-        Some((makespan.parse::<f64>().ok()? * unit, policy.to_owned()))
-    };
-    table.lines().filter_map(of).min_by(|one, other| one.0.total_cmp(&other.0))
-}
-
-/// The graph that StarPU's example makes: order, priorities, and hints when data is not used any more.
-fn cholesky_of_starpu(tiles: usize) -> TaskGraph {
-    let mut graph = TaskGraph::new(format!("cholesky of {tiles} × {tiles} tiles"));
-    let [potrf, trsm, syrk, gemm] = ["potrf", "trsm", "syrk", "gemm"].map(|kind| graph.add_kind(kind));
-    let tile: Vec<_> = (0..tiles * tiles).map(|_| graph.add_data(Datum::new(960 * 960 * 4))).collect();
-    let at = |row: usize, column: usize| tile[row * tiles + column];
-    let add = |graph: &mut TaskGraph, kind, k: usize, away: usize, reads: &[DataId], written| {
-        let mut task = reads.iter().fold(Task::new(kind), |task, data| task.access(*data, AccessMode::Read));
-        task.priority = 2 * tiles as i32 - 2 * k as i32 - away as i32;
-        graph.add_task(task.access(written, AccessMode::ReadWrite));
-    };
-    let wont_use = |graph: &mut TaskGraph, data| {
-        let submitted = graph.tasks.len() as u32;
-        graph.wont_use.push(WontUse { submitted, data });
-    };
-    for k in 0..tiles {
-        add(&mut graph, potrf, k, 0, &[], at(k, k));
-        for i in k + 1..tiles {
-            add(&mut graph, trsm, k, i, &[at(k, k)], at(i, k));
-        }
-        wont_use(&mut graph, at(k, k));
-        for i in k + 1..tiles {
-            add(&mut graph, syrk, k, i, &[at(i, k)], at(i, i));
-            for j in i + 1..tiles {
-                add(&mut graph, gemm, k, i + j, &[at(j, k), at(i, k)], at(j, i));
-            }
-            wont_use(&mut graph, at(i, k));
-        }
-    }
-    graph
-}
 
 struct Case {
     name: String,
@@ -99,7 +59,7 @@ fn cases(data: &Path) -> Vec<Case> {
                 let bound = bound.expect("the reference data is complete");
                 cases.push(Case {
                     name: format!("cholesky {host:7}{tiles:3} {costs:10}"),
-                    graph: cholesky_of_starpu(tiles),
+                    graph: cholesky(tiles),
                     platform: platform.clone(),
                     starpu,
                     bound,
@@ -164,7 +124,7 @@ fn looking_ahead_is_best_where_there_is_much_to_come() {
     for host in ["mirage", "attila"] {
         let platform = Platform::from_starpu(&data.join("starpu-sampling"), host).expect("the directory is sound");
         for tiles in [24, 32] {
-            let graph = cholesky_of_starpu(tiles);
+            let graph = cholesky(tiles);
             let bound = bound_of(&graph, &platform);
             let makespan = |policy: &str| {
                 let simulation =
@@ -206,7 +166,7 @@ fn no_machine_decides_how_good_the_policies_are() {
         let platform = machine(&data, host, devices);
         let (sizes, mut sums) = ([8, 12, 16, 20], [0.0; POLICIES.len()]);
         for tiles in sizes {
-            let graph = cholesky_of_starpu(tiles);
+            let graph = cholesky(tiles);
             let bound = bound_of(&graph, &platform);
             print!("{:12}{tiles:3} {bound:8.4}  ", format!("{host} {devices}"));
             for (policy, sum) in POLICIES.iter().zip(&mut sums) {

@@ -7,8 +7,13 @@
 //!
 //! **One plan** is made by HEFT. Tasks choose in the order of their upward ranks: each takes the worker on which it
 //! ends first, possibly in a gap between tasks that chose before, and accounts for transfers from where the plan has
-//! its data then. The result is then simulated with transfers that wait for each other (one at a time leaves a memory,
-//! one at a time arrives); plans are compared by the resulting makespan.
+//! its data then. The result is then simulated event by event, with transfers that share the links of the machine
+//! ([`Node::route`]), and allocations that follow each other; where the host does not know the links, one transfer at a
+//! time leaves a memory and one arrives. Plans are compared by the resulting makespan.
+//!
+//! **Another plan** is made by that simulation itself: tasks choose when they become ready, and account for what their
+//! transfers would wait for. It is a dispatcher such as `heft` is, with the whole graph's upward ranks. Some plans
+//! charge transfers beyond the delay that they cause, since they delay others.
 //!
 //! **The search** varies the inputs of the decisions, not the decisions, so that each try is a valid plan. Four tries
 //! out of five change how much later a kind of tasks (those of equal lengths everywhere) prefers to end over being
@@ -24,9 +29,10 @@
 //!
 //! **The plan is kept.** Each worker gets its tasks in the plan's order, and waits for an urgent task rather than
 //! starting a long one that happens to be ready. If no sent task is under way, any ready task is sent. It plans again
-//! when there are ready tasks outside the plan, and workers run out of planned tasks or the number of newly submitted
-//! tasks reaches a quarter of those planned; when half of a full `window` is done; and when no sent task is under way
-//! and no ready task is in the plan.
+//! when there are ready tasks outside the plan, and workers run out of planned tasks, one of them is idle and few tasks
+//! are planned, or the number of newly submitted tasks reaches a quarter of those planned; when no task has been
+//! submitted for a while (`lead`) and some are outside the plan; when half of a full `window` is done; and when no sent
+//! task is under way and no ready task is in the plan.
 //!
 //! The gains of each part, on two machines with 9 cores and 3 GPUs (the table is `tests/tests/starpu_better.rs`), as
 //! the share of the gap between the best of StarPU's fifty policies and the bound that is closed, on average over
@@ -40,14 +46,14 @@
 //! | 1000 and 3000 plans | 38 %, 38 % |
 //! | 300, and data fetched as soon as a task is ready | 35 % |
 //! | 300, and the rest planned again when a task is late by 1 % | 34 % |
-//! | 300, assuming no transfers, and two thirds, one and a half times of the expected ones | 28 %, 38 %, 38 % |
+//! | 300, with the links of the machine | 52 % |
+//! | 300 without links, assuming no transfers, and 2/3, 3/2 of the expected ones | 28 %, 38 %, 38 % |
 //!
 //! Plans with owners change none of these: on such machines one of the others is best. On a machine with 4 cores and 8
 //! GPUs on two PCI trees, Cholesky of 16 tiles takes 0.54 s with them and 0.93 s without.
 //!
 //! Data that is fetched as soon as a task is ready delays data that is needed sooner. Repairing a plan moves tasks away
-//! from data that is already on its way to them. More plans gain little in the end, because transfers are not predicted
-//! well enough: the actual makespan is 3 to 9 % longer than planned.
+//! from data that is already on its way to them. (The figures other than 52 % are from before the links were known.)
 //!
 //! **In a real run** a search takes time, in which workers may run out of tasks. It therefore ends after `time`, a
 //! share of the best plan's makespan so far, and all searches together take about that share of one worker's time.
@@ -62,9 +68,12 @@
 //! factorization* (2016); Valls, Ballestín and Quintanilla, *Justification and RCPSP: a technique that pays* (2005).
 
 mod agenda;
+mod execution;
+mod network;
 mod outlook;
 mod schedule;
 mod search;
+mod under_way;
 
 use super::completion::{Weights, least_loaded};
 use super::replan::Replan;
@@ -89,9 +98,6 @@ use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::*};
 pub struct Plan {
     weights: Weights,
     limits: Limits,
-    /// Nanoseconds before its planned start at which the data of a task is fetched, and before its worker is free at
-    /// which it is sent.
-    lead: u64,
     /// Decides if the host does not provide the submitted tasks.
     blind: Replan,
     /// Tasks that the planning thread has not seen yet.
@@ -148,8 +154,8 @@ impl Build for Plan {
                 effort: u64::try_from(params.int("effort")?).unwrap_or(1),
                 window: usize::try_from(params.int("window")?).unwrap_or(usize::MAX),
                 time: params.float("time")?,
+                lead: params.micros("lead")?.map_or(0, nanos),
             },
-            lead: params.micros("lead")?.map_or(0, nanos),
             blind: Replan::build(params)?,
             arrived: Mutex::default(),
             len: AtomicUsize::new(0),
@@ -173,17 +179,26 @@ impl Plan {
         agenda.settle(node, submitted, now);
         agenda.keep_planned(node, submitted, &self.weights, self.limits);
         if node.has_transfers() {
-            agenda.fetch(node, now.saturating_add(self.lead));
+            agenda.fetch(node, submitted, now.saturating_add(self.limits.lead));
         }
         let asking = self.asking.lock().clone();
-        let asks = |child: Child| asking.get(child.0 as usize).is_some_and(|asking| *asking > 0);
-        match agenda.next(now, self.lead, asks) {
-            Some((sequence, lane)) => self.send(node, agenda, sequence, lane),
+        // While tasks are being submitted, none is sent to a busy worker: better places may show up soon.
+        let settled = agenda.is_settled(now, self.limits.lead);
+        let asks = |child: Child| settled && asking.get(child.0 as usize).is_some_and(|asking| *asking > 0);
+        match agenda.next(now, self.limits.lead, asks) {
+            Some((sequence, lane)) => self.send(node, submitted, agenda, sequence, lane),
             None => self.send_unpredicted(node, agenda),
         }
     }
 
-    fn send(&self, node: Node<'_>, agenda: &mut Agenda, sequence: u64, lane: usize) -> (bool, bool) {
+    fn send(
+        &self,
+        node: Node<'_>,
+        submitted: Submitted<'_>,
+        agenda: &mut Agenda,
+        sequence: u64,
+        lane: usize,
+    ) -> (bool, bool) {
         let child = agenda.lanes[lane].child;
         if node.child_worker(child).is_some() {
             agenda.full[lane] = true;
@@ -195,7 +210,7 @@ impl Plan {
         self.mark(node, &mut task, &agenda.lanes[lane]);
         match node.push_to(child, task) {
             Ok(()) => {
-                self.note_sent(node, agenda, sequence, lane);
+                self.note_sent(node, submitted, agenda, sequence, lane);
                 (true, true)
             }
             Err(refused) => {
@@ -214,12 +229,12 @@ impl Plan {
         task.set_priority(self.order.fetch_sub(1, Relaxed));
     }
 
-    fn note_sent(&self, node: Node<'_>, agenda: &mut Agenda, sequence: u64, lane: usize) {
+    fn note_sent(&self, node: Node<'_>, submitted: Submitted<'_>, agenda: &mut Agenda, sequence: u64, lane: usize) {
         self.len.fetch_sub(1, AcqRel);
         if let Some(asking) = self.asking.lock().get_mut(agenda.lanes[lane].child.0 as usize) {
             *asking = asking.saturating_sub(1);
         }
-        agenda.note_sent(sequence, lane, node.now().as_nanos());
+        agenda.note_sent(submitted, sequence, lane, node.now().as_nanos());
     }
 
     /// Sends a task of unknown length to the child with the least load.
@@ -267,14 +282,14 @@ impl Plan {
     }
 
     /// The task for a worker that pulls: the next one planned for it, or one that cannot be planned.
-    fn take(&self, node: Node<'_>, child: Child) -> Option<Task> {
+    fn take(&self, node: Node<'_>, submitted: Submitted<'_>, child: Child) -> Option<Task> {
         let mut agenda = std::mem::take(&mut *self.agenda.lock());
         let mut taken = None;
         if let Some((sequence, lane)) = agenda.next_for(node, child) {
             taken = agenda.take(sequence);
             if let Some(task) = &mut taken {
                 self.mark(node, task, &agenda.lanes[lane]);
-                self.note_sent(node, &mut agenda, sequence, lane);
+                self.note_sent(node, submitted, &mut agenda, sequence, lane);
             }
         } else if let Some((sequence, ())) = agenda.unpredicted(|task| node.requester_can_execute(task).then_some(())) {
             taken = agenda.take(sequence);
@@ -309,7 +324,7 @@ impl Component for Plan {
         self.note_room(node, to);
         let first = || {
             self.work(node, submitted);
-            self.take(node, to)
+            self.take(node, submitted, to)
         };
         let pull = || self.turn.pull(first, || self.work(node, submitted));
         pull().or_else(|| if node.parents_can_push() { pull() } else { None })

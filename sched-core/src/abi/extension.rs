@@ -85,6 +85,7 @@ pub const KNOWN: &[KnownExtension] = &[
     KnownExtension::of::<HostNeighbours>(),
     KnownExtension::of::<ComponentExecution>(),
     KnownExtension::of::<ComponentState>(),
+    KnownExtension::of::<HostRoutes>(),
 ];
 
 /// Since 1.1, offered by the host: lets a component write to the host's log.
@@ -275,6 +276,47 @@ pub struct HostEnds {
 
 impl Named for HostEnds {
     const NAME: &'static str = "children-ends/1";
+}
+
+/// Since 1.1, offered by the host: the routes of transfers between memory nodes.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct HostRoutes {
+    /// The route from one memory node to another; writes its links, in order, until it runs out of links or space.
+    pub route: extern "C" fn(call: CallRef<'_>, from: u32, to: u32, into: RSliceMut<'_, RawPassage>) -> RawRoute,
+}
+
+impl Named for HostRoutes {
+    const NAME: &'static str = "memory-routes/1";
+}
+
+/// See [`Route`](crate::Route).
+#[repr(C)]
+#[derive(StableAbi, Clone, Copy)]
+pub struct RawRoute {
+    /// Nanoseconds before the first byte.
+    pub latency: u64,
+    /// Nanoseconds that an allocation at the destination takes.
+    pub allocation: u64,
+    /// Number of links; [`RawRoute::UNKNOWN`] if the host does not know the route.
+    pub links: u32,
+}
+
+impl RawRoute {
+    /// The host does not know the route.
+    pub const UNKNOWN: u32 = u32::MAX;
+    /// The answer where there is no such route.
+    pub const NONE: RawRoute = RawRoute { latency: 0, allocation: 0, links: Self::UNKNOWN };
+}
+
+/// See [`Passage`](crate::Passage).
+#[repr(C)]
+#[derive(StableAbi, Clone, Copy)]
+pub struct RawPassage {
+    /// Number of the link.
+    pub link: u32,
+    /// Nanoseconds for each byte.
+    pub per_byte: f64,
 }
 
 /// Since 1.1, offered by the host: what stands around a node, and the context that its tree serves.

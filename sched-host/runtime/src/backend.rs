@@ -1,7 +1,7 @@
 //! The back end of real runs: time, sleeping workers, models and transfers, as trees ask for them.
 
 use super::capture::Capture;
-use super::device::Device;
+use super::device::LinkedDevices;
 use super::memory::Memories;
 use super::parallel::combined::arch_and_size;
 use super::task::codelets::Codelets;
@@ -9,7 +9,6 @@ use super::worker::times::Times;
 use sched_core::abi::TaskHead;
 use sched_core::{Arch, Estimate, MemoryNode, SharedSet, Time, WorkerId};
 use sched_machine::topology::WorkerDistances;
-use sched_model::Bus;
 use sched_sync::sleep::Sleep;
 use sched_trace::{Event, Recorder};
 use sched_tree::{Services, TreeObserver, WorkerFacts};
@@ -53,7 +52,7 @@ impl ThreadBackend {
         combined: &[Box<[WorkerId]>],
         distances: WorkerDistances,
         followers: Followers,
-        memories: Option<(Bus, Box<[Arc<Device>]>)>,
+        memories: Option<LinkedDevices>,
     ) -> ThreadBackend {
         let Followers { recorder, capture } = followers;
         let began = Instant::now();

@@ -5,10 +5,10 @@ mod start_error;
 use super::task::bound::{TaskBound, WhenFull};
 use super::{CodeletSettings, Runtime, Start};
 use crate::context::PolicyEnv;
-use crate::device::Device;
 use crate::device::choice::{ChosenDevice, DeviceChoice, DeviceError};
 use crate::device::links::{self, Links};
 use crate::device::machine::DevicePlace;
+use crate::device::{Device, LinkedDevices};
 use sched_core::{Arch, MemoryNode, Offer, WorkerId, WorkerSet};
 use sched_graph::Where;
 use sched_machine::topology::{
@@ -457,7 +457,7 @@ fn with_devices(
     chosen: Vec<ChosenDevice>,
     places: &[DevicePlace],
     limit: Option<u64>,
-) -> Result<Option<(Bus, Box<[Arc<Device>]>)>, StartError> {
+) -> Result<Option<LinkedDevices>, StartError> {
     let Some(first) = places.first() else { return Ok(bus.map(|bus| (bus, Box::default()))) };
     if first.node.index() + places.len() > Coherence::MOST_NODES {
         let (found, most) = (first.node.index() + places.len(), Coherence::MOST_NODES);

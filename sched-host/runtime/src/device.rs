@@ -25,6 +25,7 @@ use parking_lot::Mutex;
 use sched_core::abi::driver::OpenedDriver;
 use sched_core::driver::{DeviceInfo, DeviceNumber, DriverError, DriverErrorKind, Order, Token};
 use sched_core::{MemoryNode, WorkerId};
+use sched_model::Bus;
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
@@ -43,6 +44,9 @@ pub(crate) struct Device {
     /// The kernel that its worker has just launched.
     launched: Mutex<Option<Token>>,
 }
+
+/// The links between all memory nodes, and the devices among these.
+pub(crate) type LinkedDevices = (Bus, Box<[Arc<Device>]>);
 
 /// A device of a runtime, for reports.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -58,10 +58,9 @@ pub use worker::times::WorkerExpectation;
 pub(crate) use self::core::{CodeletSettings, Core};
 
 use crate::context::PolicyEnv;
-use crate::device::Device;
+use crate::device::LinkedDevices;
 use sched_core::{MemoryNode, WorkerId};
 use sched_machine::topology::{BindingPlan, Claim, WorkerDistances};
-use sched_model::Bus;
 use sched_model::Models;
 use sched_policy::Policy;
 use sched_trace::{Trace, WorkerTrack};
@@ -130,7 +129,7 @@ pub(crate) struct Start {
     /// Whether the graph of the program is captured.
     pub(crate) captures: bool,
     /// Latency and bandwidth between memory nodes, if there are several, and the devices among them.
-    pub(crate) memories: Option<(Bus, Box<[Arc<Device>]>)>,
+    pub(crate) memories: Option<LinkedDevices>,
     pub(crate) codelet_settings: BTreeMap<String, CodeletSettings>,
     /// What the application attached to the default context.
     pub(crate) user_data: Vec<u8>,

@@ -11,7 +11,7 @@ use super::platform::Platform;
 use super::power::Draws;
 use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
-use sched_core::{Estimate, MemoryNode, SharedSet, Time, WorkerId};
+use sched_core::{Estimate, MemoryNode, Passage, Route, SharedSet, Time, WorkerId};
 use sched_graph::{Access, DataId, Dependencies, TaskGraph, TaskId};
 use sched_tree::{Services, TreeObserver};
 use std::sync::Arc;
@@ -225,6 +225,25 @@ impl Services for SimBackend {
             (_, true, true) => 1,
             (_, true, false) => 2,
             _ => 3,
+        })
+    }
+
+    fn route(&self, from: MemoryNode, to: MemoryNode) -> Option<Route> {
+        if !self.has_memory(from) || !self.has_memory(to) {
+            return None;
+        }
+        let (route, prices) = (self.platform.route(from, to), self.platform.overheads);
+        let allocates = self.platform.memories[to.index()].device;
+        let allocation = if allocates { prices.allocation } else { Duration::ZERO };
+        if prices.free_transfers {
+            return Some(Route { allocation, ..Route::default() });
+        }
+        let passage =
+            |link: &usize| Passage { link: *link as u32, per_byte: 1.0 / self.platform.links[*link].bandwidth };
+        Some(Route {
+            latency: Duration::from_nanos(route.latency) + prices.transfer_queueing,
+            allocation,
+            links: route.links.iter().map(passage).collect(),
         })
     }
 

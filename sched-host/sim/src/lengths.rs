@@ -134,12 +134,19 @@ impl Lengths {
         self.nanos.extend(self.teams.iter().map(|team| slowest(team).unwrap_or(NEVER)));
         let possible = self.nanos[start..].iter().copied().filter(|nanos| *nanos != NEVER);
         self.longest.push(possible.max().unwrap_or(0));
-        // The tree knows only architectures: one can run a task if each of its classes can.
-        let (alone, together) = self.nanos[start..].split_at(platform.classes.len());
-        let runs = |arch: &Arch| {
-            platform.classes.iter().zip(alone).all(|(class, nanos)| class.arch != *arch || *nanos != NEVER)
+        // The tree knows only architectures: one can run a task if each of its workers can.
+        let (alone, together) = self.nanos[start..].split_at_mut(platform.classes.len());
+        let lacks = |(class, workers): (usize, u32)| {
+            (workers > 0 && alone[class] == NEVER).then_some(platform.classes[class].arch)
         };
-        let archs: ArchSet = platform.archs().iter().filter(runs).collect();
+        let without: ArchSet = platform.workers_by_class().into_iter().enumerate().filter_map(lacks).collect();
+        let archs: ArchSet = platform.archs().iter().filter(|arch| !without.contains(*arch)).collect();
+        for (class, nanos) in platform.classes.iter().zip(alone) {
+            if !archs.contains(class.arch) {
+                *nanos = NEVER;
+            }
+        }
+        let together = &*together;
         // It knows only one width: a team can execute a task if all that are no larger can.
         let can = |size: u16| {
             let mut no_larger = self.teams.iter().zip(together).filter(|(team, _)| team.size <= size);

@@ -11,6 +11,7 @@ mod library;
 mod machine;
 mod parse;
 mod power;
+mod problem;
 mod remarks;
 mod routes;
 mod starpu;

@@ -34,6 +34,7 @@ mod place;
 pub mod plugin;
 mod prospects;
 mod restrictions;
+mod routes;
 pub mod seat;
 pub mod services;
 mod shared_part;

@@ -14,13 +14,14 @@ use super::neighbours::NEIGHBOURS;
 use super::observer::NoteKind;
 use super::place::Place;
 use super::prospects::{PROSPECTS, WorkerGroup};
+use super::routes::ROUTES;
 use super::services::LogLine;
 use super::shared_part::SharedPart;
 use super::teams::TeamsBelow;
 use super::wake_routes::{WakeRoutes, words};
 use parking_lot::Mutex;
 use sched_core::abi::extension::{
-    HostEnds, HostGraph, HostLog, HostNeighbours, HostProspects, HostTeams, HostTimes, Named, RawExtension,
+    HostEnds, HostGraph, HostLog, HostNeighbours, HostProspects, HostRoutes, HostTeams, HostTimes, Named, RawExtension,
     WorkerDistance,
 };
 use sched_core::abi::std_types::{ROption, RStr};
@@ -467,6 +468,7 @@ impl WireHost for TreeNode {
             }
             HostEnds::NAME => ROption::RSome(RawExtension::new(&expected_ends::ENDS)),
             HostNeighbours::NAME => ROption::RSome(RawExtension::new(&NEIGHBOURS)),
+            HostRoutes::NAME => ROption::RSome(RawExtension::new(&ROUTES)),
             HostTeams::NAME => ROption::RSome(RawExtension::new(&expected_ends::TEAMS)),
             _ => ROption::RNone,
         }

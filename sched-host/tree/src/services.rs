@@ -2,7 +2,7 @@
 
 use super::observer::TreeObserver;
 use sched_core::abi::TaskHead;
-use sched_core::{Arch, ArchSet, Estimate, LogLevel, MemoryNode, SharedSet, Time, WorkerId};
+use sched_core::{Arch, ArchSet, Estimate, LogLevel, MemoryNode, Route, SharedSet, Time, WorkerId};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +34,11 @@ pub trait Services: Send + Sync {
     /// Distance between two workers on the machine, as defined by
     /// [`Node::worker_distance`](sched_core::Node::worker_distance); `None` if unknown.
     fn worker_distance(&self, _one: WorkerId, _other: WorkerId) -> Option<u32> {
+        None
+    }
+
+    /// The route of transfers between two memory nodes, which may not exist; `None` if unknown. Constant.
+    fn route(&self, _from: MemoryNode, _to: MemoryNode) -> Option<Route> {
         None
     }
 

@@ -33,12 +33,15 @@ pub(crate) struct Operation {
     pub(crate) work: Work,
 }
 
+/// The way to the thread of a queue.
+type Lane = Mutex<Sender<(Token, Operation)>>;
+
 type Ending = Option<Result<Finished, DriverError>>;
 
 /// The queues of a device, and the operations that nobody has seen the end of.
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
-    senders: OnceLock<Vec<Mutex<Sender<(Token, Operation)>>>>,
+    senders: OnceLock<Vec<Lane>>,
     operations: Mutex<HashMap<Token, Ending>>,
     changed: Condvar,
 }

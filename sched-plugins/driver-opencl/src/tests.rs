@@ -1,23 +1,27 @@
 use super::*;
 use sched_core::abi::driver::{DriverHandle, OpenedDriver};
 use sched_core::driver::Arg;
+use sched_test_support::skipped;
+use std::sync::OnceLock;
 
 const DEVICE: DeviceNumber = DeviceNumber(0);
 const NOW: Order<'static> = Order { queue: 0, after: &[] };
 
-/// The driver, if there is a device that kernels with double precision run on; says so in one line otherwise.
-fn driver() -> Option<OpenedDriver> {
-    let driver = match DriverHandle::of::<OpenClDriver>().open() {
+/// The driver, opened once as hosts do, if there is a device that kernels with double precision run on; reports otherwise
+/// that the test is skipped.
+fn driver() -> Option<&'static OpenedDriver> {
+    static OPEN: OnceLock<Result<OpenedDriver, DriverError>> = OnceLock::new();
+    let driver = match OPEN.get_or_init(|| DriverHandle::of::<OpenClDriver>().open()) {
         Ok(driver) => driver,
         Err(error) if error.kind == DriverErrorKind::Unavailable => {
-            println!("not tested: {error}");
+            skipped(&error.to_string());
             return None;
         }
         Err(error) => panic!("{error}"),
     };
     let can = driver.devices().expect("they are listed").first().is_some_and(|device| device.double_precision);
     if !can {
-        println!("not tested: no OpenCL device with double precision");
+        skipped("there is no OpenCL device with double precision");
     }
     can.then_some(driver)
 }

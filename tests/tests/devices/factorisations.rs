@@ -5,6 +5,7 @@ use sched_host::linalg::{RandomSpd, tolerance};
 use sched_host::plugin::Registry;
 use sched_host::runtime::{Builder, DeviceChoice, Runtime};
 use sched_host::workload::{Cholesky, Workload, WorkloadError};
+use sched_test_support::skipped;
 use sched_tests::fixtures::{self, Profile};
 use std::sync::Arc;
 
@@ -61,10 +62,10 @@ fn the_factor_is_right_with_opencl() {
     let driver = registry.driver("opencl").expect("it offers one");
     let devices = match driver.open() {
         Ok(open) => open.devices,
-        Err(problem) => return println!("not tested: {problem}"),
+        Err(problem) => return skipped(&problem.to_string()),
     };
     if !devices.first().is_some_and(|device| device.double_precision) {
-        return println!("not tested: there is no OpenCL device with double precision");
+        return skipped("there is no OpenCL device with double precision");
     }
     let choice: DeviceChoice = "opencl:0".parse().expect("it names a device");
     let runtime = factorise(Runtime::builder().registry(Arc::new(registry)).workers(1).devices(choice));

@@ -38,6 +38,9 @@ fn with_devices(devices: &str) -> Builder {
     Runtime::builder().registry(registry()).workers(1).devices(choice)
 }
 
+/// Accesses of `axpy`.
+type FromTo = (Read<[f64]>, ReadWrite<[f64]>);
+
 /// Where a codelet has implementations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum On {
@@ -75,8 +78,8 @@ fn scale(submitter: &Submitter, on: On) -> Codelet<(ReadWrite<[f64]>,), f64> {
 }
 
 /// y := y + factor · x, over the shorter of both.
-fn axpy(submitter: &Submitter, on: On) -> Codelet<(Read<[f64]>, ReadWrite<[f64]>), f64> {
-    let mut codelet = submitter.codelet::<(Read<[f64]>, ReadWrite<[f64]>), f64>("axpy");
+fn axpy(submitter: &Submitter, on: On) -> Codelet<FromTo, f64> {
+    let mut codelet = submitter.codelet::<FromTo, f64>("axpy");
     if on != On::Devices {
         codelet = codelet.cpu("axpy", |context, (x, y)| {
             y.iter_mut().zip(x).for_each(|(y, x)| *y += context.params * x);

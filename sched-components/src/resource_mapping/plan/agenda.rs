@@ -1,7 +1,8 @@
 //! The planning thread's state: the ready tasks, the plan, and the tasks that were sent.
 
 use super::outlook::{Lane, Outlook, Sent, View};
-use super::search::{Dice, Search};
+use super::search::{Dice, Habits, Search};
+use super::under_way::UnderWay;
 use crate::resource_mapping::block_cyclic::Owners;
 use sched_core::{Child, MemoryNode, Node, Stage, Submitted, Task};
 use std::cmp::Reverse;
@@ -16,6 +17,8 @@ pub(super) struct Limits {
     pub(super) window: usize,
     /// Time limit of the search, as a share of the plan's length.
     pub(super) time: f64,
+    /// Nanoseconds before its planned start at which the data of a task is fetched.
+    pub(super) lead: u64,
 }
 
 /// With more tasks than this, fewer plans are tried, so that the search takes no longer.
@@ -23,6 +26,9 @@ const AT_FULL_EFFORT: f64 = 2048.0;
 
 /// Maximum number of known kinds; beyond it they are discarded. Measured lengths change all the time.
 const MOST_KINDS: usize = 4096;
+
+/// Maximum number of planned tasks for each lane with which it is worth planning again for one idle lane.
+const SHORT_PLAN: usize = 16;
 
 /// A task in the plan of a lane.
 #[derive(Clone, Copy, Debug)]
@@ -53,13 +59,17 @@ pub(super) struct Agenda {
     end: u64,
     /// Number of tasks in the plan when it was made.
     count: usize,
+    /// One past the last submitted task that was seen, and when it was.
+    submitted: u64,
+    grew: u64,
     sent: Vec<Sent>,
     owners: Owners,
+    under_way: UnderWay,
     /// Whether each lane recently refused a task.
     pub(super) full: Vec<bool>,
-    /// Kinds of tasks by their lengths; and by kind and class, the preference for the class in the last plan.
+    /// Kinds of tasks by their lengths; and what the last plan went by.
     kinds: BTreeMap<Vec<u64>, usize>,
-    likings: Vec<f64>,
+    habits: Habits,
 }
 
 impl Agenda {
@@ -80,6 +90,10 @@ impl Agenda {
     pub(super) fn settle(&mut self, node: Node<'_>, submitted: Submitted<'_>, now: u64) {
         if self.lanes.is_empty() {
             self.find_lanes(node);
+        }
+        let end = submitted.range().end;
+        if end > self.submitted {
+            (self.submitted, self.grew) = (end, now);
         }
         self.sent.retain(|sent| submitted.task(sent.sequence).is_some_and(|task| task.stage != Stage::Ended));
         for lane in &mut self.lanes {
@@ -116,12 +130,19 @@ impl Agenda {
             }
         }
         self.classes = archs.len();
+        let memories = self.lanes.iter().map(|lane| lane.memory + 1).max().unwrap_or(1);
+        self.under_way = UnderWay::new(node, memories);
         self.full = vec![false; self.lanes.len()];
         self.plan = vec![VecDeque::new(); self.lanes.len()];
     }
 
-    /// Plans if necessary: there are tasks outside the plan, and either too little work for some lane or many new
-    /// tasks.
+    /// Whether no task was submitted during the last `lead` nanoseconds: more will hardly come soon.
+    pub(super) fn is_settled(&self, now: u64, lead: u64) -> bool {
+        self.grew.saturating_add(lead) <= now
+    }
+
+    /// Plans if necessary: there are tasks outside the plan, and either too little work for some lane, or many new
+    /// tasks, or no more to come.
     pub(super) fn keep_planned(
         &mut self,
         node: Node<'_>,
@@ -129,16 +150,20 @@ impl Agenda {
         weigh: &super::Weights,
         limits: Limits,
     ) {
-        if !self.some_unplanned || !self.is_stale(submitted, limits.window) {
+        let is_late = self.is_settled(node.now().as_nanos(), limits.lead)
+            && self.end < self.submitted
+            && self.count < limits.window;
+        if !is_late && (!self.some_unplanned || !self.is_stale(limits.window)) {
             return;
         }
         if self.kinds.len() > MOST_KINDS {
             self.kinds.clear();
-            self.likings.clear();
+            self.habits = Habits::default();
         }
         if node.has_transfers() {
             self.owners.learn(node, submitted);
         }
+        self.under_way.settle(node.now().as_nanos());
         let view = View {
             submitted,
             weights: weigh,
@@ -148,32 +173,52 @@ impl Agenda {
             held: &self.held,
             owners: &self.owners,
             window: limits.window,
+            under_way: &self.under_way,
+            lead: limits.lead,
         };
-        let outlook = Outlook::new(node.now(), &view, &mut self.kinds);
+        let outlook = Outlook::new(node, &view, &mut self.kinds);
         let fresh = outlook.sequences.iter().filter(|sequence| **sequence >= self.end).count();
         let count = outlook.len().max(1) as f64;
         let share = fresh as f64 / count;
-        let tries = limits.effort as f64 * share * (AT_FULL_EFFORT / count).min(1.0);
+        // Of a graph of many windows, each gets less.
+        let range = submitted.range();
+        let all = (range.end - range.start).max(1) as f64;
+        let effort = (AT_FULL_EFFORT / count).min(1.0) * (2.0 * limits.window as f64 / all).min(1.0);
+        let tries = limits.effort as f64 * share * effort;
         // Workers may idle meanwhile. (Not under a virtual clock, where the search takes no time.)
         let most = |search: &Search<'_>| search.length() as f64 * limits.time;
         let took = || node.now().as_nanos().saturating_sub(outlook.now) as f64;
         let mut search = Search::new(&outlook, Dice(node.random()));
-        search.begin(&self.likings, |search| took() <= most(search));
+        search.begin(&self.habits, share * (2.0 * effort).min(1.0), |search| took() <= most(search));
         search.improve(tries.ceil() as u64, |search| took() <= most(search) * share);
         self.count = outlook.len();
-        let (best, likings) = search.finish();
-        self.likings = likings;
+        let (best, habits) = search.finish();
+        self.habits = habits;
         self.adopt(&outlook, &best);
     }
 
-    fn is_stale(&self, submitted: Submitted<'_>, window: usize) -> bool {
+    fn is_stale(&self, window: usize) -> bool {
         let left: usize = self.plan.iter().map(VecDeque::len).sum();
-        let more = submitted.range().end.saturating_sub(self.end) as usize;
+        let more = self.submitted.saturating_sub(self.end) as usize;
         let was_full = self.count >= window;
         left < self.lanes.len()
+            || (left < SHORT_PLAN * self.lanes.len() && self.has_idle_lane())
             || if was_full { left < window / 2 } else { more > self.count / 4 }
             // Concurrent submissions may arrive out of order, so planned tasks may wait for tasks outside the plan.
             || (self.sent.is_empty() && !self.held.keys().any(|sequence| self.lane_of.contains_key(sequence)))
+    }
+
+    /// Whether a lane has nothing to do, and its next task is not ready.
+    fn has_idle_lane(&self) -> bool {
+        let mut waits: Vec<bool> = self
+            .plan
+            .iter()
+            .map(|plan| plan.front().is_none_or(|next| !self.held.contains_key(&next.sequence)))
+            .collect();
+        for sent in &self.sent {
+            waits[sent.lane] = false;
+        }
+        waits.contains(&true)
     }
 
     fn adopt(&mut self, outlook: &Outlook, best: &super::schedule::Schedule) {
@@ -197,13 +242,14 @@ impl Agenda {
     }
 
     /// Starts fetching the data of ready tasks that are to start before `until`.
-    pub(super) fn fetch(&mut self, node: Node<'_>, until: u64) {
+    pub(super) fn fetch(&mut self, node: Node<'_>, submitted: Submitted<'_>, until: u64) {
         for (lane, plan) in self.lanes.iter().zip(&mut self.plan) {
             for planned in
                 plan.iter_mut().take_while(|planned| planned.start <= until).filter(|planned| !planned.fetched)
             {
                 if let Some(task) = self.held.get(&planned.sequence) {
                     node.prefetch_to(MemoryNode(lane.memory as u32), task);
+                    self.under_way.fetch(submitted, planned.sequence, lane.memory, node.now().as_nanos());
                     planned.fetched = true;
                 }
             }
@@ -257,13 +303,14 @@ impl Agenda {
     }
 
     /// Records that a task was sent.
-    pub(super) fn note_sent(&mut self, sequence: u64, lane: usize, now: u64) {
+    pub(super) fn note_sent(&mut self, submitted: Submitted<'_>, sequence: u64, lane: usize, now: u64) {
+        let ready = self.under_way.fetch(submitted, sequence, self.lanes[lane].memory, now);
         let plan = &mut self.plan[lane];
         if let Some(at) = plan.iter().position(|next| next.sequence == sequence)
             && let Some(planned) = plan.remove(at)
         {
             let free = &mut self.lanes[lane].free;
-            *free = (*free).max(now) + planned.length;
+            *free = (*free).max(ready) + planned.length;
             self.sent.push(Sent { sequence, lane, end: *free });
         }
     }

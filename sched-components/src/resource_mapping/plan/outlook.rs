@@ -2,10 +2,13 @@
 
 use super::super::block_cyclic::Owners;
 use super::super::completion::Weights;
+use super::network::{Network, Traffic};
+use super::under_way::UnderWay;
 use crate::queue::nanos;
-use sched_core::{Child, DataAccess, Estimate, MemoryNode, Stage, Submitted, SubmittedTask, Task, Time, WorkerId};
+use sched_core::{Child, DataAccess, Estimate, MemoryNode, Node, Stage, Submitted, SubmittedTask, Task, WorkerId};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// "Cannot run there" or "is not there".
 pub(super) const NEVER: u64 = u64::MAX;
@@ -75,6 +78,11 @@ pub(super) struct Outlook {
     size_of: Vec<usize>,
     /// By size, source and destination.
     transfers: Vec<u64>,
+    /// The links that transfers pass, and until when those that are under way keep them busy.
+    pub(super) network: Arc<Network>,
+    pub(super) traffic: Traffic,
+    /// Nanoseconds before its planned start at which the data of a task is fetched.
+    pub(super) lead: u64,
 }
 
 /// What an outlook is a snapshot of.
@@ -92,6 +100,10 @@ pub(super) struct View<'a> {
     pub(super) owners: &'a Owners,
     /// Maximum number of tasks, and of held tasks beyond them.
     pub(super) window: usize,
+    /// The transfers that are under way.
+    pub(super) under_way: &'a UnderWay,
+    /// Nanoseconds before its planned start at which the data of a task is fetched.
+    pub(super) lead: u64,
 }
 
 /// An outlook under construction.
@@ -113,8 +125,8 @@ struct Builder<'a> {
 impl Outlook {
     /// Takes the first `window` tasks that have not ended, and the first held ones beyond, since earlier tasks may wait
     /// for something that only those bring about.
-    pub(super) fn new(now: Time, view: &View<'_>, kinds: &mut BTreeMap<Vec<u64>, usize>) -> Outlook {
-        let mut builder = Builder::new(now.as_nanos(), view, kinds);
+    pub(super) fn new(node: Node<'_>, view: &View<'_>, kinds: &mut BTreeMap<Vec<u64>, usize>) -> Outlook {
+        let mut builder = Builder::new(node, view, kinds);
         for (sequence, task) in view.submitted.tasks() {
             if builder.tasks.len() == view.window {
                 break;
@@ -184,14 +196,24 @@ impl Outlook {
 }
 
 impl<'a> Builder<'a> {
-    fn new(now: u64, view: &'a View<'_>, kinds: &'a mut BTreeMap<Vec<u64>, usize>) -> Builder<'a> {
-        let memories = view.lanes.iter().map(|lane| lane.memory + 1).max().unwrap_or(1);
+    fn new(node: Node<'_>, view: &'a View<'_>, kinds: &'a mut BTreeMap<Vec<u64>, usize>) -> Builder<'a> {
+        let memories = view.under_way.memories;
         let lanes = view.lanes.to_vec();
         let of_owner = lanes.iter().map(|lane| view.owners.is_owner(MemoryNode(lane.memory as u32))).collect();
         Builder {
             view,
             kinds,
-            outlook: Outlook { now, lanes, of_owner, classes: view.classes, memories, ..Outlook::default() },
+            outlook: Outlook {
+                now: node.now().as_nanos(),
+                lanes,
+                of_owner,
+                classes: view.classes,
+                memories,
+                network: Arc::clone(&view.under_way.network),
+                traffic: view.under_way.traffic.clone(),
+                lead: view.lead,
+                ..Outlook::default()
+            },
             sent: view.sent.iter().map(|sent| (sent.sequence, sent)).collect(),
             tasks: Vec::new(),
             numbers: BTreeMap::new(),
@@ -260,15 +282,20 @@ impl<'a> Builder<'a> {
         let size = *self.sizes.entry(access.bytes).or_insert(next);
         if size == next {
             for (from, to) in (0..memories).flat_map(|from| (0..memories).map(move |to| (from, to))) {
-                let length = submitted.expected_transfer(MemoryNode(from), MemoryNode(to), access.bytes);
-                let length = self.view.weights.charged(nanos(length));
-                outlook.transfers.push(if from == to { 0 } else { length });
+                let known = outlook.network.alone(from as usize, to as usize, access.bytes);
+                let expected = || {
+                    let length = submitted.expected_transfer(MemoryNode(from), MemoryNode(to), access.bytes);
+                    self.view.weights.charged(nanos(length))
+                };
+                outlook.transfers.push(if from == to { 0 } else { known.unwrap_or_else(expected) });
             }
         }
         outlook.size_of.push(size);
         let first = outlook.copies.len();
         let there = |memory| submitted.has_copy(access.data, MemoryNode(memory));
-        outlook.copies.extend((0..memories).map(|memory| if there(memory) { outlook.now } else { NEVER }));
+        let arrival = |memory| self.view.under_way.arrival(access.data, memory as usize, outlook.now);
+        let copy = |memory| if there(memory) { outlook.now } else { arrival(memory).unwrap_or(NEVER) };
+        outlook.copies.extend((0..memories).map(copy));
         if outlook.copies[first..].iter().all(|copy| *copy == NEVER) {
             outlook.copies[first] = outlook.now;
         }

@@ -1,5 +1,6 @@
 //! One plan: which worker executes each task, in which order, and when.
 
+use super::execution::Execution;
 use super::outlook::{NEVER, Outlook};
 use std::collections::BinaryHeap;
 
@@ -25,22 +26,42 @@ pub(super) struct Taste {
     pub(super) by_task: Vec<f64>,
     /// Whether the owner of the data computes; the number is that of [`Outlook::is_with_owner`].
     pub(super) owned: Option<f64>,
+    /// How much a nanosecond of transfers counts beyond the delay that it causes.
+    pub(super) haul: f64,
+    /// Whether tasks choose when they become ready ([`dispatch`](Schedule::dispatch)).
+    pub(super) at_once: bool,
+}
+
+impl Taste {
+    /// The tolerated delay of a task elsewhere, in nanoseconds, and whether the lane may execute it at all.
+    pub(super) fn leaning(&self, outlook: &Outlook, task: usize, lane: usize) -> Option<f64> {
+        let length = outlook.length(task, lane);
+        let is_out = |most| !outlook.is_with_owner(task, lane, most);
+        if length == NEVER || self.owned.is_some_and(is_out) {
+            return None;
+        }
+        let class = outlook.lanes[lane].class;
+        let leaning =
+            self.by_kind[outlook.kinds[task] * outlook.classes + class] + self.by_task[task * outlook.classes + class];
+        Some(leaning * length as f64)
+    }
 }
 
 /// Storage for making a plan, kept for reuse.
 #[derive(Default, Debug)]
 pub(super) struct Scratch {
-    waits: Vec<u32>,
+    pub(super) waits: Vec<u32>,
     heap: BinaryHeap<(Key, std::cmp::Reverse<usize>)>,
     /// The idle intervals of each lane, in order.
     gaps: Vec<Vec<(u64, u64)>>,
-    copies: Vec<u64>,
+    pub(super) copies: Vec<u64>,
     ready: Vec<u64>,
-    arrivals: Vec<u64>,
-    order: Vec<usize>,
-    free: Vec<u64>,
-    into: Vec<u64>,
-    out_of: Vec<u64>,
+    pub(super) arrivals: Vec<u64>,
+    /// Nanoseconds of transfers to each memory.
+    pub(super) hauls: Vec<u64>,
+    pub(super) order: Vec<usize>,
+    pub(super) free: Vec<u64>,
+    pub(super) execution: Execution,
 }
 
 impl Scratch {
@@ -48,17 +69,23 @@ impl Scratch {
     fn find_arrivals(&mut self, outlook: &Outlook, task: usize, ready: u64) {
         let memories = outlook.memories;
         for to in 0..memories {
-            let reads = outlook.uses(task).iter().filter(|used| used.reads);
-            let arrival = reads.map(|used| {
+            let (mut latest, mut haul) = (ready, 0);
+            for used in outlook.uses(task).iter().filter(|used| used.reads) {
                 let copies = &self.copies[used.data * memories..][..memories];
                 if copies[to] != NEVER {
-                    return copies[to];
+                    latest = latest.max(copies[to]);
+                    continue;
                 }
                 let there = copies.iter().enumerate().filter(|(_, copy)| **copy != NEVER);
-                let from = there.map(|(from, copy)| (*copy).max(ready) + outlook.transfer(used.data, from, to));
-                from.min().unwrap_or(ready)
-            });
-            self.arrivals[to] = arrival.fold(ready, u64::max);
+                let ways = there.map(|(from, copy)| {
+                    let length = outlook.transfer(used.data, from, to);
+                    ((*copy).max(ready) + length, length)
+                });
+                if let Some((arrival, length)) = ways.min() {
+                    (latest, haul) = (latest.max(arrival), haul + length);
+                }
+            }
+            (self.arrivals[to], self.hauls[to]) = (latest, haul);
         }
     }
 }
@@ -79,7 +106,7 @@ fn occupy(gaps: &mut Vec<(u64, u64)>, gap: usize, start: u64, end: u64) {
 
 /// A float with a total order.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Key(f64);
+pub(super) struct Key(pub(super) f64);
 
 impl Eq for Key {}
 
@@ -95,13 +122,13 @@ impl Ord for Key {
     }
 }
 
-fn refill<T: Clone>(list: &mut Vec<T>, len: usize, value: T) {
+pub(super) fn refill<T: Clone>(list: &mut Vec<T>, len: usize, value: T) {
     list.clear();
     list.resize(len, value);
 }
 
 impl Schedule {
-    fn clear(&mut self, outlook: &Outlook) {
+    pub(super) fn clear(&mut self, outlook: &Outlook) {
         refill(&mut self.lanes, outlook.len(), 0);
         refill(&mut self.starts, outlook.len(), outlook.now);
         refill(&mut self.ends, outlook.len(), outlook.now);
@@ -133,6 +160,7 @@ impl Schedule {
         }
         refill(&mut scratch.ready, outlook.len(), outlook.now);
         refill(&mut scratch.arrivals, memories, 0);
+        refill(&mut scratch.hauls, memories, 0);
         self.place_sent(outlook, &mut scratch.copies);
         scratch.heap.clear();
         let entry = |task: usize| (Key(taste.keys[task]), std::cmp::Reverse(task));
@@ -171,20 +199,19 @@ impl Schedule {
         scratch.find_arrivals(outlook, task, ready);
         let mut best = (f64::INFINITY, 0, 0, 0);
         for (number, lane) in outlook.lanes.iter().enumerate() {
-            let length = outlook.length(task, number);
-            let is_out = |most| !outlook.is_with_owner(task, number, most);
-            if length == NEVER || fixed.is_some_and(|fixed| fixed[task] != number) || taste.owned.is_some_and(is_out) {
+            if fixed.is_some_and(|fixed| fixed[task] != number) {
                 continue;
             }
+            let Some(leaning) = taste.leaning(outlook, task, number) else { continue };
+            let length = outlook.length(task, number);
             let arrival = scratch.arrivals[lane.memory];
             let gaps = &scratch.gaps[number];
             let first = gaps.partition_point(|(_, to)| *to <= arrival);
             let fits = |(from, to): &(u64, u64)| (*from).max(arrival).saturating_add(length) <= *to;
             let Some(gap) = gaps[first..].iter().position(fits).map(|gap| gap + first) else { continue };
             let start = gaps[gap].0.max(arrival);
-            let leaning = taste.by_kind[outlook.kinds[task] * outlook.classes + lane.class]
-                + taste.by_task[task * outlook.classes + lane.class];
-            let score = (start + length - outlook.now) as f64 + leaning * length as f64;
+            let haul = taste.haul * scratch.hauls[lane.memory] as f64;
+            let score = (start + length - outlook.now) as f64 + leaning + haul;
             if score < best.0 {
                 best = (score, number, start, gap);
             }
@@ -198,60 +225,6 @@ impl Schedule {
             *copy = (*copy).min(scratch.arrivals[memory]);
         }
         outlook.write(task, number, end, &mut scratch.copies);
-    }
-
-    /// Computes the times of `plan` if each lane executes its tasks in the order of their starts there, and transfers
-    /// wait for each other: one at a time leaves a memory, and one at a time arrives.
-    pub(super) fn follow(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) {
-        let memories = outlook.memories;
-        self.clear(outlook);
-        scratch.copies.clone_from(&outlook.copies);
-        self.place_sent(outlook, &mut scratch.copies);
-        scratch.free.clear();
-        scratch.free.extend(outlook.lanes.iter().map(|lane| lane.free.max(outlook.now)));
-        refill(&mut scratch.into, memories, outlook.now);
-        refill(&mut scratch.out_of, memories, outlook.now);
-        refill(&mut scratch.ready, outlook.len(), outlook.now);
-        scratch.order.clear();
-        scratch.order.extend(0..outlook.len());
-        scratch.order.sort_unstable_by_key(|task| (plan.starts[*task], plan.ends[*task], *task));
-        for task in scratch.order.iter().copied() {
-            let ready = scratch.ready[task];
-            if outlook.is_open(task) {
-                self.lanes[task] = plan.lanes[task];
-                if !outlook.works[task] {
-                    (self.starts[task], self.ends[task]) = (ready, ready);
-                } else {
-                    let lane = plan.lanes[task];
-                    let to = outlook.lanes[lane].memory;
-                    let mut start = scratch.free[lane].max(ready);
-                    for used in outlook.uses(task).iter().filter(|used| used.reads) {
-                        let copies = &mut scratch.copies[used.data * memories..][..memories];
-                        if copies[to] == NEVER {
-                            let there = (0..memories).filter(|from| copies[*from] != NEVER);
-                            let come = |from: usize| {
-                                let start = copies[from].max(ready).max(scratch.out_of[from]);
-                                start + outlook.transfer(used.data, from, to)
-                            };
-                            let Some(from) = there.min_by_key(|from| come(*from)) else { continue };
-                            let begin = copies[from].max(ready).max(scratch.out_of[from]).max(scratch.into[to]);
-                            let end = begin + outlook.transfer(used.data, from, to);
-                            (scratch.into[to], scratch.out_of[from], copies[to]) = (end, end, end);
-                        }
-                        start = start.max(copies[to]);
-                    }
-                    let end = start + outlook.length(task, lane);
-                    (self.starts[task], self.ends[task]) = (start, end);
-                    scratch.free[lane] = end;
-                    outlook.write(task, lane, end, &mut scratch.copies);
-                }
-            }
-            let end = self.ends[task];
-            self.end = self.end.max(end);
-            for next in outlook.successors(task) {
-                scratch.ready[*next] = scratch.ready[*next].max(end);
-            }
-        }
     }
 
     /// The latest start of each task that keeps the makespan, with each lane keeping its order.
@@ -276,7 +249,7 @@ impl Schedule {
 
 impl Outlook {
     /// Records that a task that ends on a lane leaves the only valid copy of what it writes there.
-    fn write(&self, task: usize, lane: usize, end: u64, copies: &mut [u64]) {
+    pub(super) fn write(&self, task: usize, lane: usize, end: u64, copies: &mut [u64]) {
         let memory = self.lanes[lane].memory;
         for used in self.uses(task).iter().filter(|used| used.writes) {
             let copies = &mut copies[used.data * self.memories..][..self.memories];

@@ -47,6 +47,38 @@ const MOST_LIKED: f64 = -0.9;
 /// How much longer a task may take away from the owner of its data, if it leaves.
 const STAYS: [f64; 3] = [0.0, 4.0, 12.0];
 
+/// How much a nanosecond of transfers counts beyond the delay that it causes.
+const HAULS: [f64; 5] = [0.0, 0.3, 1.0, 2.0, 4.0];
+
+/// How a plan begins, before preferences for kinds of tasks.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+struct Start {
+    at_once: bool,
+    haul: f64,
+    owned: Option<f64>,
+}
+
+/// The first plans: those of HEFT, of a dispatcher that knows the links, and of the owners of the data.
+const STARTS: [Start; 9] = [
+    Start { at_once: false, haul: 0.0, owned: None },
+    Start { at_once: true, haul: 0.0, owned: None },
+    Start { at_once: false, haul: 1.0, owned: None },
+    Start { at_once: true, haul: 1.0, owned: None },
+    Start { at_once: true, haul: 4.0, owned: None },
+    Start { at_once: false, haul: 0.0, owned: Some(STAYS[0]) },
+    Start { at_once: true, haul: 0.0, owned: Some(STAYS[0]) },
+    Start { at_once: false, haul: 0.0, owned: Some(STAYS[1]) },
+    Start { at_once: true, haul: 0.0, owned: Some(STAYS[2]) },
+];
+
+/// What a good plan went by, for the next one.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Habits {
+    start: Start,
+    /// By kind and class, the preference for the class.
+    by_kind: Vec<f64>,
+}
+
 /// Amounts by which keys are moved, as shares of the plan's length.
 const MOVES: [f64; 4] = [0.0, 0.003, 0.01, 0.03];
 
@@ -83,6 +115,8 @@ impl<'a> Search<'a> {
             by_kind: vec![0.0; outlook.count_kinds * outlook.classes],
             by_task: vec![0.0; outlook.len() * outlook.classes],
             owned: None,
+            haul: 0.0,
+            at_once: false,
         };
         Search {
             outlook,
@@ -98,9 +132,13 @@ impl<'a> Search<'a> {
 
     /// Tries preferences, and keeps them if the plan is no worse than the best.
     fn attempt(&mut self, taste: Taste, fixed: bool) {
-        let fixed = fixed.then_some(&self.best.lanes[..]);
-        self.draft.choose(self.outlook, &taste, fixed, &mut self.scratch);
-        self.trial.follow(self.outlook, &self.draft, &mut self.scratch);
+        if taste.at_once && !fixed {
+            self.trial.dispatch(self.outlook, &taste, &mut self.scratch);
+        } else {
+            let fixed = fixed.then_some(&self.best.lanes[..]);
+            self.draft.choose(self.outlook, &taste, fixed, &mut self.scratch);
+            self.trial.follow(self.outlook, &self.draft, &mut self.scratch);
+        }
         if self.trial.end <= self.best.end {
             std::mem::swap(&mut self.best, &mut self.trial);
             self.taste = taste;
@@ -112,54 +150,39 @@ impl<'a> Search<'a> {
         self.best.end.saturating_sub(self.outlook.now)
     }
 
-    /// Starts from the preferences of kinds that were good before, if there are any, and from nothing else. Makes at
-    /// least one try.
-    pub(super) fn begin(&mut self, likings: &[f64], goes_on: impl Fn(&Search<'a>) -> bool) {
-        let none = vec![0.0; self.taste.by_kind.len()];
-        let mut before = none.clone();
-        before.iter_mut().zip(likings).for_each(|(liking, before)| *liking = *before);
-        for by_kind in [&none, &before] {
-            for keys in self.ranks.clone() {
+    /// Starts from the habits that were good before, if there are any, and from those of several policies: all of them
+    /// if at least half of the tasks are new, whose share is `fresh`. Makes at least one try.
+    pub(super) fn begin(&mut self, before: &Habits, fresh: f64, goes_on: impl Fn(&Search<'a>) -> bool) {
+        let count = ((STARTS.len() as f64 * 2.0 * fresh).ceil() as usize).max(2);
+        let fresh = |start: &Start| Habits { start: *start, ..Habits::default() };
+        let known = before.by_kind.iter().any(|liking| *liking != 0.0) || before.start != Start::default();
+        for habits in known.then(|| before.clone()).into_iter().chain(STARTS.iter().take(count).map(fresh)) {
+            if habits.start.owned.is_some() && !self.outlook.has_owners() {
+                continue;
+            }
+            for rank in 0..self.ranks.len() {
                 if self.best.end != u64::MAX && !goes_on(self) {
                     return;
                 }
-                self.attempt(Taste { keys, by_kind: by_kind.clone(), ..self.fresh(None) }, false);
-            }
-            if before == none {
-                break;
-            }
-        }
-        self.begin_with_owners(goes_on);
-    }
-
-    /// Tries plans in which the owner of the data computes.
-    fn begin_with_owners(&mut self, goes_on: impl Fn(&Search<'a>) -> bool) {
-        if !self.outlook.has_owners() {
-            return;
-        }
-        for most in STAYS {
-            for keys in self.ranks.clone() {
-                if !goes_on(self) {
-                    return;
-                }
-                self.attempt(Taste { keys, ..self.fresh(Some(most)) }, false);
+                let taste = self.taste_of(&habits, rank);
+                self.attempt(taste, false);
             }
         }
     }
 
-    /// No preferences but for owners.
-    fn fresh(&self, owned: Option<f64>) -> Taste {
-        Taste {
-            keys: Vec::new(),
-            by_kind: vec![0.0; self.taste.by_kind.len()],
-            by_task: vec![0.0; self.taste.by_task.len()],
-            owned,
-        }
+    /// Preferences by habits, in the order of an upward rank.
+    fn taste_of(&self, habits: &Habits, rank: usize) -> Taste {
+        let mut by_kind = vec![0.0; self.taste.by_kind.len()];
+        by_kind.iter_mut().zip(&habits.by_kind).for_each(|(liking, before)| *liking = *before);
+        let Start { at_once, haul, owned } = habits.start;
+        let by_task = vec![0.0; self.taste.by_task.len()];
+        Taste { keys: self.ranks[rank].clone(), by_kind, by_task, owned, haul, at_once }
     }
 
-    /// The best plan, and the preferences of kinds in it.
-    pub(super) fn finish(self) -> (Schedule, Vec<f64>) {
-        (self.best, self.taste.by_kind)
+    /// The best plan, and the habits that led to it.
+    pub(super) fn finish(self) -> (Schedule, Habits) {
+        let Taste { at_once, haul, owned, by_kind, .. } = self.taste;
+        (self.best, Habits { start: Start { at_once, haul, owned }, by_kind })
     }
 
     /// Makes `tries` tries.
@@ -191,6 +214,9 @@ impl<'a> Search<'a> {
         }
         if taste.owned.is_some() && dice.chance(0.3) {
             taste.owned = Some(STAYS[dice.below(STAYS.len())]);
+        }
+        if dice.chance(0.2) {
+            taste.haul = HAULS[dice.below(HAULS.len())];
         }
         for _ in 0..=dice.below(3) {
             let at = dice.below(taste.by_kind.len());

@@ -1,7 +1,7 @@
 //! Static schedules: processor, start and end of each task.
 
 use super::{Problem, ProcessorId};
-use crate::TaskId;
+use crate::{TaskGraph, TaskId, Where};
 
 /// Processor, start and end of a task.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -83,6 +83,28 @@ impl Schedule {
     #[must_use]
     pub fn makespan(&self) -> f64 {
         self.placements.iter().map(|placement| placement.end).fold(0.0, f64::max)
+    }
+
+    /// `graph` with each task restricted to its processor, as the worker of that number, and with priorities in the order
+    /// of the planned starts. Simulated with a policy that follows both, it shows what the schedule takes with all that
+    /// it leaves out.
+    ///
+    /// # Panics
+    /// If the schedule is one of another graph.
+    #[must_use]
+    pub fn pinned(&self, graph: &TaskGraph) -> TaskGraph {
+        assert_eq!(graph.tasks.len(), self.placements.len(), "the schedule is one of this graph");
+        let mut pinned = graph.clone();
+        let mut order: Vec<usize> = (0..self.placements.len()).collect();
+        order.sort_by(|a, b| self.placements[*b].start.total_cmp(&self.placements[*a].start).then(b.cmp(a)));
+        for (priority, task) in (0..).zip(order) {
+            pinned.tasks[task].priority = priority;
+            if graph.kind_of(&graph.tasks[task]).runs {
+                let only = Where::worker(self.placements[task].processor.0);
+                pinned.tasks[task].only = Some(only.into());
+            }
+        }
+        pinned
     }
 
     /// Checks that the schedule can be carried out.

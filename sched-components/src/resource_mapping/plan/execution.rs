@@ -1,0 +1,320 @@
+//! What becomes of a plan: an execution in which transfers share links, event by event.
+
+use super::network::Traffic;
+use super::outlook::{NEVER, Outlook};
+use super::schedule::{Key, Schedule, Scratch, Taste, refill};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What happens next, in the order of time. At one time, tasks end before others ask for data.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Event {
+    /// A task ends.
+    End { at: u64, task: usize },
+    /// The data of a ready task is fetched.
+    Fetch { at: u64, order: Reverse<Key>, task: usize },
+}
+
+impl Event {
+    /// Time, and what goes first at that time.
+    fn key(self) -> (u64, bool, Reverse<Key>, usize) {
+        match self {
+            Event::End { at, task } => (at, false, Reverse(Key(0.0)), task),
+            Event::Fetch { at, order, task } => (at, true, order, task),
+        }
+    }
+}
+
+/// An event in a heap, where the first one is the largest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Entry(Event);
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Entry) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Entry) -> std::cmp::Ordering {
+        other.0.key().cmp(&self.0.key())
+    }
+}
+
+/// A task and its key, by the time when its data is there.
+type Coming = (Reverse<u64>, Key, Reverse<usize>);
+
+/// The state of an execution, kept for reuse.
+#[derive(Default, Debug)]
+pub(super) struct Execution {
+    events: BinaryHeap<Entry>,
+    traffic: Traffic,
+    /// By data and memory: whether memory is allocated.
+    allocated: Vec<bool>,
+    /// When the data of each task is there.
+    arrivals: Vec<u64>,
+    /// The tasks of each lane, in order.
+    queues: Vec<Vec<usize>>,
+    /// The tasks that wait for each lane and whose data comes, by the time; and those whose data is there,
+    /// by urgency.
+    coming: Vec<BinaryHeap<Coming>>,
+    there: Vec<BinaryHeap<(Key, Reverse<usize>)>>,
+    /// By lane: the next one in the queue.
+    heads: Vec<usize>,
+    /// By lane: total length of those that wait for it.
+    backlog: Vec<u64>,
+    /// Whether each lane executes something.
+    busy: Vec<bool>,
+}
+
+/// Maximum number of tasks in a queue of which only the more urgent ones count as work ahead of another.
+const MOST_COMPARED: usize = 64;
+
+impl Schedule {
+    /// Computes the times of `plan` if each lane executes its tasks in the order of their starts there. The data of a
+    /// task is fetched when it is ready, but not earlier than [`Outlook::lead`] before its planned start.
+    pub(super) fn follow(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) {
+        self.begin(outlook, scratch);
+        scratch.order.clear();
+        scratch.order.extend((0..outlook.len()).filter(|task| outlook.is_open(*task) && outlook.works[*task]));
+        scratch.order.sort_unstable_by_key(|task| (plan.starts[*task], plan.ends[*task], *task));
+        for task in &scratch.order {
+            self.lanes[*task] = plan.lanes[*task];
+            scratch.execution.queues[plan.lanes[*task]].push(*task);
+        }
+        let earliest = |task: usize| plan.starts[task].saturating_sub(outlook.lead);
+        let order = |task: usize| Reverse(Key(-(plan.starts[task] as f64)));
+        let fetch = |task: usize, ready: u64| Event::Fetch { at: ready.max(earliest(task)), order: order(task), task };
+        self.release_first(outlook, scratch, fetch);
+        while let Some(Entry(event)) = scratch.execution.events.pop() {
+            match event {
+                Event::End { at, task } => self.end(outlook, scratch, task, at, fetch),
+                Event::Fetch { at, task, .. } => {
+                    let lane = self.lanes[task];
+                    scratch.bring(outlook, task, outlook.lanes[lane].memory, at);
+                    self.advance(outlook, scratch, lane);
+                }
+            }
+        }
+    }
+
+    /// Begins the tasks of a lane in their order, as far as it is known when their data is there.
+    fn advance(&mut self, outlook: &Outlook, scratch: &mut Scratch, lane: usize) {
+        let Scratch { execution, free, .. } = scratch;
+        while let Some(task) = execution.queues[lane].get(execution.heads[lane]).copied() {
+            if execution.arrivals[task] == NEVER {
+                break;
+            }
+            execution.heads[lane] += 1;
+            let start = execution.arrivals[task].max(free[lane]);
+            free[lane] = self.start(outlook, execution, task, lane, start);
+        }
+    }
+
+    /// Makes a plan by its execution: each task chooses when it becomes ready, in the order of the keys, the lane on
+    /// which it ends first, apart from the preferences; it accounts for what its transfers wait for. A lane executes
+    /// the task with the largest key among those whose data is there.
+    pub(super) fn dispatch(&mut self, outlook: &Outlook, taste: &Taste, scratch: &mut Scratch) {
+        self.begin(outlook, scratch);
+        refill(&mut scratch.arrivals, outlook.memories, 0);
+        refill(&mut scratch.hauls, outlook.memories, 0);
+        for (busy, lane) in scratch.execution.busy.iter_mut().zip(&outlook.lanes) {
+            *busy = lane.free > outlook.now;
+        }
+        let fetch = |task: usize, ready: u64| Event::Fetch { at: ready, order: Reverse(Key(taste.keys[task])), task };
+        self.release_first(outlook, scratch, fetch);
+        while let Some(Entry(event)) = scratch.execution.events.pop() {
+            match event {
+                Event::End { at, task } => {
+                    self.end(outlook, scratch, task, at, fetch);
+                    let lane = self.lanes[task];
+                    if outlook.works[task] && scratch.free[lane] <= at {
+                        scratch.execution.busy[lane] = false;
+                        self.start_best(outlook, scratch, lane, at);
+                    }
+                }
+                Event::Fetch { at, task, .. } => {
+                    let lane = scratch.best_lane(outlook, taste, task, at);
+                    self.lanes[task] = lane;
+                    scratch.bring(outlook, task, outlook.lanes[lane].memory, at);
+                    let entry = (Reverse(scratch.execution.arrivals[task]), Key(taste.keys[task]), Reverse(task));
+                    scratch.execution.coming[lane].push(entry);
+                    scratch.execution.backlog[lane] += outlook.length(task, lane);
+                    if !scratch.execution.busy[lane] || scratch.free[lane] <= at {
+                        self.start_best(outlook, scratch, lane, at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Begins a task of those that wait for a lane: the most urgent whose data is there, or the first whose data comes.
+    fn start_best(&mut self, outlook: &Outlook, scratch: &mut Scratch, lane: usize, now: u64) {
+        let Scratch { execution, free, .. } = scratch;
+        let (coming, there) = (&mut execution.coming[lane], &mut execution.there[lane]);
+        while let Some((_, key, task)) = coming.peek().copied().filter(|(Reverse(at), ..)| *at <= now) {
+            coming.pop();
+            there.push((key, task));
+        }
+        let first = there.pop().map(|(_, Reverse(task))| task);
+        let Some(task) = first.or_else(|| coming.pop().map(|(.., Reverse(task))| task)) else { return };
+        execution.backlog[lane] -= outlook.length(task, lane);
+        execution.busy[lane] = true;
+        let start = execution.arrivals[task].max(now);
+        free[lane] = self.start(outlook, execution, task, lane, start);
+    }
+
+    fn begin(&mut self, outlook: &Outlook, scratch: &mut Scratch) {
+        self.clear(outlook);
+        scratch.copies.clone_from(&outlook.copies);
+        scratch.waits.clone_from(&outlook.waits);
+        scratch.free.clear();
+        scratch.free.extend(outlook.lanes.iter().map(|lane| lane.free.max(outlook.now)));
+        let (lanes, execution) = (outlook.lanes.len(), &mut scratch.execution);
+        execution.events.clear();
+        execution.traffic.clone_from(&outlook.traffic);
+        execution.allocated.clear();
+        execution.allocated.extend(outlook.copies.iter().map(|copy| *copy != NEVER));
+        refill(&mut execution.arrivals, outlook.len(), NEVER);
+        execution.queues.resize(lanes, Vec::new());
+        execution.queues.iter_mut().for_each(Vec::clear);
+        execution.coming.resize_with(lanes, BinaryHeap::new);
+        execution.coming.iter_mut().for_each(BinaryHeap::clear);
+        execution.there.resize_with(lanes, BinaryHeap::new);
+        execution.there.iter_mut().for_each(BinaryHeap::clear);
+        refill(&mut execution.heads, lanes, 0);
+        refill(&mut execution.backlog, lanes, 0);
+        refill(&mut execution.busy, lanes, false);
+    }
+
+    /// Plans the ends of the tasks that were sent, and releases those that wait for nothing.
+    fn release_first(&mut self, outlook: &Outlook, scratch: &mut Scratch, fetch: impl Fn(usize, u64) -> Event) {
+        for (task, lane, end) in outlook.sent.iter().copied() {
+            (self.lanes[task], self.ends[task]) = (lane, end);
+            scratch.execution.events.push(Entry(Event::End { at: end, task }));
+        }
+        for task in (0..outlook.len()).filter(|task| outlook.waits[*task] == 0 && outlook.is_open(*task)) {
+            self.release(outlook, scratch, task, outlook.now, &fetch);
+        }
+    }
+
+    fn release(
+        &mut self,
+        outlook: &Outlook,
+        scratch: &mut Scratch,
+        task: usize,
+        now: u64,
+        fetch: &impl Fn(usize, u64) -> Event,
+    ) {
+        let event = if outlook.works[task] {
+            fetch(task, now)
+        } else {
+            (self.starts[task], self.ends[task]) = (now, now);
+            Event::End { at: now, task }
+        };
+        scratch.execution.events.push(Entry(event));
+    }
+
+    /// Begins a task. Returns its end.
+    fn start(&mut self, outlook: &Outlook, execution: &mut Execution, task: usize, lane: usize, start: u64) -> u64 {
+        let end = start + outlook.length(task, lane);
+        (self.starts[task], self.ends[task]) = (start, end);
+        execution.events.push(Entry(Event::End { at: end, task }));
+        end
+    }
+
+    /// Ends a task, and releases those that waited for it.
+    fn end(
+        &mut self,
+        outlook: &Outlook,
+        scratch: &mut Scratch,
+        task: usize,
+        now: u64,
+        fetch: impl Fn(usize, u64) -> Event,
+    ) {
+        self.end = self.end.max(now);
+        if outlook.works[task] {
+            outlook.write(task, self.lanes[task], now, &mut scratch.copies);
+        }
+        for next in outlook.successors(task) {
+            scratch.waits[*next] -= 1;
+            if scratch.waits[*next] == 0 && outlook.is_open(*next) {
+                self.release(outlook, scratch, *next, now, &fetch);
+            }
+        }
+    }
+}
+
+impl Scratch {
+    /// The copy that data is fetched from: as the host does, the one from which a transfer takes least, of those that
+    /// are there at `now`.
+    fn source(&self, outlook: &Outlook, data: usize, to: usize, now: u64) -> Option<usize> {
+        let copies = &self.copies[data * outlook.memories..][..outlook.memories];
+        let there = (0..copies.len()).filter(|from| copies[*from] != NEVER);
+        there.min_by_key(|from| (copies[*from] > now, outlook.transfer(data, *from, to)))
+    }
+
+    /// Fetches the data of a task to a memory, and notes when it is there.
+    fn bring(&mut self, outlook: &Outlook, task: usize, to: usize, now: u64) {
+        let memories = outlook.memories;
+        let mut latest = now;
+        for used in outlook.uses(task) {
+            let place = used.data * memories + to;
+            let mut at = now;
+            if !self.execution.allocated[place] {
+                self.execution.allocated[place] = true;
+                at = outlook.network.allocate(&mut self.execution.traffic, to, now);
+            }
+            if used.reads && self.copies[place] == NEVER {
+                let Some(from) = self.source(outlook, used.data, to, now) else { continue };
+                let length = outlook.transfer(used.data, from, to);
+                let at = at.max(self.copies[used.data * memories + from]);
+                self.copies[place] = outlook.network.begin(&mut self.execution.traffic, from, to, at, length);
+            }
+            latest = latest.max(at);
+            if used.reads {
+                latest = latest.max(self.copies[place]);
+            }
+        }
+        self.execution.arrivals[task] = latest;
+    }
+
+    /// The lane on which a task that is ready ends first, apart from the preferences.
+    fn best_lane(&mut self, outlook: &Outlook, taste: &Taste, task: usize, now: u64) -> usize {
+        let memories = outlook.memories;
+        for to in 0..memories {
+            let (mut latest, mut haul) = (now, 0);
+            for used in outlook.uses(task).iter().filter(|used| used.reads) {
+                let copy = self.copies[used.data * memories + to];
+                if copy != NEVER {
+                    latest = latest.max(copy);
+                } else if let Some(from) = self.source(outlook, used.data, to, now) {
+                    let length = outlook.transfer(used.data, from, to);
+                    let at = now.max(self.copies[used.data * memories + from]);
+                    latest = latest.max(outlook.network.end(&self.execution.traffic, from, to, at, length));
+                    haul += length;
+                }
+            }
+            (self.arrivals[to], self.hauls[to]) = (latest, haul);
+        }
+        let mut best = (f64::INFINITY, 0);
+        for (number, lane) in outlook.lanes.iter().enumerate() {
+            let Some(leaning) = taste.leaning(outlook, task, number) else { continue };
+            let (coming, there) = (&self.execution.coming[number], &self.execution.there[number]);
+            let ahead = if coming.len() + there.len() > MOST_COMPARED {
+                self.execution.backlog[number]
+            } else {
+                let waiting = coming.iter().map(|(.., task)| task.0).chain(there.iter().map(|(_, task)| task.0));
+                let before = waiting.filter(|other| taste.keys[*other] >= taste.keys[task]);
+                before.map(|other| outlook.length(other, number)).sum()
+            };
+            let start = (self.free[number].max(now) + ahead).max(self.arrivals[lane.memory]);
+            let haul = taste.haul * self.hauls[lane.memory] as f64;
+            let score = (start - outlook.now + outlook.length(task, number)) as f64 + leaning + haul;
+            if score < best.0 {
+                best = (score, number);
+            }
+        }
+        best.1
+    }
+}

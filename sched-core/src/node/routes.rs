@@ -1,0 +1,50 @@
+//! Routes of transfers, for components that plan them.
+
+use super::Node;
+use crate::abi::extension::{HostRoutes, RawPassage, RawRoute, offered};
+use crate::workers::MemoryNode;
+use std::time::Duration;
+
+/// The route of transfers from one memory node to another. Transfers that pass the same link share its bandwidth.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Route {
+    /// Time before the first byte.
+    pub latency: Duration,
+    /// Duration of an allocation at the destination, for data that has no memory there yet. The machine makes one at a
+    /// time.
+    pub allocation: Duration,
+    /// The links; none if transfers take no time.
+    pub links: Vec<Passage>,
+}
+
+/// A link on a [`Route`].
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Passage {
+    /// Number of the link; a link in two directions has two.
+    pub link: u32,
+    /// Nanoseconds for each byte of a transfer that has the link for itself.
+    pub per_byte: f64,
+}
+
+impl Node<'_> {
+    /// The route of transfers between two memory nodes; `None` if the host does not know it. Constant. (Since 1.1. The
+    /// simulator knows all routes.)
+    #[must_use]
+    pub fn route(&self, from: MemoryNode, to: MemoryNode) -> Option<Route> {
+        /// Maximum number of links that are asked for.
+        const MOST: usize = 64;
+        let table = offered::<HostRoutes>(self.raw.host())?;
+        let mut links = [RawPassage { link: 0, per_byte: 0.0 }; MOST];
+        let route = (table.route)(self.raw.call(), from.0, to.0, (&mut links[..]).into());
+        let RawRoute { latency, allocation, links: count } = route;
+        let found = links.get(..count as usize)?;
+        let sound = |per_byte: f64| per_byte.is_finite() && per_byte >= 0.0;
+        let passage =
+            |raw: &RawPassage| sound(raw.per_byte).then_some(Passage { link: raw.link, per_byte: raw.per_byte });
+        Some(Route {
+            latency: Duration::from_nanos(latency),
+            allocation: Duration::from_nanos(allocation),
+            links: found.iter().map(passage).collect::<Option<_>>()?,
+        })
+    }
+}

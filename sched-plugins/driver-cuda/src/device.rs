@@ -1,0 +1,374 @@
+//! One CUDA device.
+
+use cudarc::driver::result::{self, DriverError as CudaError, event, module, primary_ctx, stream};
+use cudarc::driver::sys::{self, CUdevice_attribute, CUevent_flags, CUmemorytype, CUresult};
+use cudarc::nvrtc;
+use sched_core::driver::{
+    Arg, BufferId, DeviceInfo, DeviceMemory, DriverError, DriverErrorKind, Finished, HostMemory, KernelId, Launch,
+    ModuleId, Order, RawObject, Rows, Source, Token,
+};
+use std::collections::HashMap;
+use std::ffi::{CString, c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+/// Number of streams: one for kernels, one for copies.
+const QUEUES: usize = 2;
+
+/// Threads of a block where the launch leaves the choice.
+const THREADS: u64 = 256;
+
+/// The events around an operation, as numbers: CUDA's handles may be used by any thread.
+#[derive(Clone, Copy, Debug)]
+struct Events {
+    begin: usize,
+    end: usize,
+}
+
+/// A device with its primary context.
+#[derive(Debug)]
+pub(crate) struct Device {
+    info: DeviceInfo,
+    context: usize,
+    streams: [usize; QUEUES],
+    /// Compute capability, as the compiler names it: 80.
+    capability: c_int,
+    operations: Mutex<HashMap<Token, Events>>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Direction {
+    In,
+    Out,
+}
+
+/// An error, by the function that returned it.
+pub(crate) fn failure(function: &str, error: CudaError) -> DriverError {
+    let kind = match error.0 {
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => DriverErrorKind::OutOfMemory,
+        CUresult::CUDA_ERROR_NO_DEVICE | CUresult::CUDA_ERROR_INVALID_DEVICE => DriverErrorKind::NoDevice,
+        CUresult::CUDA_ERROR_INVALID_PTX | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => DriverErrorKind::Build,
+        // After these the context, and everything in it, is of no use.
+        CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
+        | CUresult::CUDA_ERROR_LAUNCH_FAILED
+        | CUresult::CUDA_ERROR_ECC_UNCORRECTABLE
+        | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
+        | CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED => DriverErrorKind::Lost,
+        CUresult::CUDA_ERROR_INVALID_VALUE
+        | CUresult::CUDA_ERROR_INVALID_HANDLE
+        | CUresult::CUDA_ERROR_NOT_FOUND
+        | CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => DriverErrorKind::Invalid,
+        _ => DriverErrorKind::Other,
+    };
+    DriverError::new(kind, format!("{function}: {error:?}"))
+}
+
+fn invalid(message: impl Into<String>) -> DriverError {
+    DriverError::new(DriverErrorKind::Invalid, message)
+}
+
+impl Device {
+    /// Takes the primary context of a device, and makes its streams.
+    pub(crate) fn open(number: c_int) -> Result<Device, DriverError> {
+        let device = result::device::get(number).map_err(|error| failure("cuDeviceGet", error))?;
+        // SAFETY: the device is one that CUDA has named; the context is kept for the life of the process.
+        let context =
+            unsafe { primary_ctx::retain(device) }.map_err(|error| failure("cuDevicePrimaryCtxRetain", error))?;
+        // SAFETY: the context was just made.
+        unsafe { result::ctx::set_current(context) }.map_err(|error| failure("cuCtxSetCurrent", error))?;
+        let attribute = |what| {
+            // SAFETY: as above.
+            unsafe { result::device::get_attribute(device, what) }
+                .map_err(|error| failure("cuDeviceGetAttribute", error))
+        };
+        let queue = || {
+            let made = stream::create(stream::StreamKind::NonBlocking);
+            made.map(|stream| stream as usize).map_err(|error| failure("cuStreamCreate", error))
+        };
+        let major = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+        let minor = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+        // SAFETY: as above.
+        let memory =
+            unsafe { result::device::total_mem(device) }.map_err(|error| failure("cuDeviceTotalMem", error))? as u64;
+        let info = DeviceInfo {
+            name: result::device::get_name(device).map_err(|error| failure("cuDeviceGetName", error))?,
+            version: format!("compute capability {major}.{minor}"),
+            // The context and the modules need some.
+            memory: memory - memory / 16,
+            largest_buffer: memory,
+            compute_units: attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as u32,
+            queues: QUEUES as u32,
+            double_precision: true,
+            shares_host_memory: attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_INTEGRATED)? != 0,
+            numa_node: None,
+        };
+        Ok(Device {
+            info,
+            context: context as usize,
+            streams: [queue()?, queue()?],
+            capability: 10 * major + minor,
+            operations: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    /// Makes the context that of this thread.
+    fn enter(&self) -> Result<(), DriverError> {
+        // SAFETY: the context is kept for the life of the process.
+        unsafe { result::ctx::set_current(self.context as sys::CUcontext) }
+            .map_err(|error| failure("cuCtxSetCurrent", error))
+    }
+
+    fn stream(&self, number: u32) -> Result<sys::CUstream, DriverError> {
+        let stream = self.streams.get(number as usize).map(|stream| *stream as sys::CUstream);
+        stream.ok_or_else(|| invalid(format!("there is no queue {number}")))
+    }
+
+    pub(crate) fn allocate(&self, bytes: u64) -> Result<BufferId, DriverError> {
+        self.enter()?;
+        // SAFETY: the memory is used by copies and kernels only.
+        unsafe { result::malloc_sync(bytes as usize) }.map(BufferId).map_err(|error| failure("cuMemAlloc", error))
+    }
+
+    pub(crate) fn free(&self, buffer: BufferId) {
+        if self.enter().is_ok() {
+            // SAFETY: the host frees each buffer once, when no operation uses it.
+            let _ = unsafe { result::free_sync(buffer.0) };
+        }
+    }
+
+    /// Puts an operation into a stream, after those that it waits for and between two events.
+    fn start(
+        &self,
+        order: Order<'_>,
+        operation: impl FnOnce(sys::CUstream) -> Result<(), DriverError>,
+    ) -> Result<Token, DriverError> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        self.enter()?;
+        let stream = self.stream(order.queue)?;
+        for token in order.after {
+            if let Some(events) = self.events(*token) {
+                let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+                // SAFETY: the event is there until the host has seen the end of its operation.
+                unsafe { stream::wait_event(stream, events.end as sys::CUevent, flags) }
+                    .map_err(|error| failure("cuStreamWaitEvent", error))?;
+            }
+        }
+        let mark = || -> Result<usize, DriverError> {
+            let event = event::create(CUevent_flags::CU_EVENT_BLOCKING_SYNC)
+                .map_err(|error| failure("cuEventCreate", error))?;
+            // SAFETY: both are of this context.
+            unsafe { event::record(event, stream) }.map_err(|error| failure("cuEventRecord", error))?;
+            Ok(event as usize)
+        };
+        let begin = mark()?;
+        operation(stream)?;
+        let events = Events { begin, end: mark()? };
+        let token = Token(NEXT.fetch_add(1, Relaxed));
+        self.operations.lock().unwrap_or_else(PoisonError::into_inner).insert(token, events);
+        Ok(token)
+    }
+
+    fn events(&self, token: Token) -> Option<Events> {
+        self.operations.lock().unwrap_or_else(PoisonError::into_inner).get(&token).copied()
+    }
+
+    /// Copies rows between the host and the device.
+    pub(crate) fn copy(
+        &self,
+        host: HostMemory,
+        memory: DeviceMemory,
+        rows: Rows,
+        order: Order<'_>,
+        direction: Direction,
+    ) -> Result<Token, DriverError> {
+        let (host_pitch, pitch) = (host.pitch().max(rows.bytes) as usize, memory.pitch.max(rows.bytes) as usize);
+        let (first, device) = (host.first().cast::<c_void>(), memory.buffer.0 + memory.offset);
+        let (at_host, at_device) = (CUmemorytype::CU_MEMORYTYPE_HOST, CUmemorytype::CU_MEMORYTYPE_DEVICE);
+        let is_in = matches!(direction, Direction::In);
+        let copy = sys::CUDA_MEMCPY2D {
+            srcXInBytes: 0,
+            srcY: 0,
+            srcMemoryType: if is_in { at_host } else { at_device },
+            srcHost: first,
+            srcDevice: device,
+            srcArray: null_mut(),
+            srcPitch: if is_in { host_pitch } else { pitch },
+            dstXInBytes: 0,
+            dstY: 0,
+            dstMemoryType: if is_in { at_device } else { at_host },
+            dstHost: first,
+            dstDevice: device,
+            dstArray: null_mut(),
+            dstPitch: if is_in { pitch } else { host_pitch },
+            WidthInBytes: rows.bytes as usize,
+            Height: rows.count as usize,
+        };
+        self.start(order, |stream| {
+            // SAFETY: the host promises that the rows are on both sides until the copy has ended.
+            unsafe { sys::cuMemcpy2DAsync_v2(&raw const copy, stream) }
+                .result()
+                .map_err(|error| failure("cuMemcpy2DAsync", error))
+        })
+    }
+
+    /// Copies rows to another device.
+    pub(crate) fn copy_to(
+        &self,
+        target: &Device,
+        from: DeviceMemory,
+        to: DeviceMemory,
+        rows: Rows,
+        order: Order<'_>,
+    ) -> Result<Token, DriverError> {
+        let contexts = (self.context as sys::CUcontext, target.context as sys::CUcontext);
+        self.start(order, |stream| {
+            for row in 0..rows.count {
+                let source = from.buffer.0 + from.offset + row * from.pitch;
+                let place = to.buffer.0 + to.offset + row * to.pitch;
+                // SAFETY: the host promises that the rows are in both buffers until the copy has ended.
+                unsafe { sys::cuMemcpyPeerAsync(place, contexts.1, source, contexts.0, rows.bytes as usize, stream) }
+                    .result()
+                    .map_err(|error| failure("cuMemcpyPeerAsync", error))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Loads PTX or a binary, or compiles CUDA C.
+    pub(crate) fn load(&self, source: Source<'_>) -> Result<ModuleId, DriverError> {
+        self.enter()?;
+        let image = match source {
+            Source::Text { text, .. } if text.contains(".target ") => zero_ended(text.as_bytes().to_vec()),
+            Source::Text { text, options } => self.compile(text, options)?,
+            Source::Binary(binary) => zero_ended(binary.to_vec()),
+        };
+        // SAFETY: the image is PTX, which ends with a zero, or a binary, whose header has its size.
+        let loaded = unsafe { module::load_data(image.as_ptr().cast()) };
+        loaded
+            .map(|module| ModuleId(module as u64))
+            .map_err(|error| DriverError { kind: DriverErrorKind::Build, ..failure("cuModuleLoadData", error) })
+    }
+
+    fn compile(&self, text: &str, options: &str) -> Result<Vec<u8>, DriverError> {
+        // SAFETY: it only tries to load the library.
+        if !unsafe { nvrtc::sys::is_culib_present() } {
+            let message = "libnvrtc.so cannot be loaded: install NVRTC, or give the kernel as PTX";
+            return Err(DriverError::new(DriverErrorKind::Unsupported, message));
+        }
+        let failed = |message: String| DriverError::new(DriverErrorKind::Build, message);
+        let text = CString::new(text).map_err(|error| failed(error.to_string()))?;
+        let program = nvrtc::result::create_program(&text, None)
+            .map_err(|error| failed(format!("nvrtcCreateProgram: {error:?}")))?;
+        let architecture = format!("--gpu-architecture=compute_{}", self.capability);
+        let options: Vec<&str> = options.split_whitespace().chain([architecture.as_str()]).collect();
+        // SAFETY: the program was just made, and is destroyed once.
+        unsafe {
+            let compiled = nvrtc::result::compile_program(program, &options);
+            let result = match compiled {
+                Ok(()) => nvrtc::result::get_ptx(program).map_err(|error| failed(format!("nvrtcGetPTX: {error:?}"))),
+                Err(error) => {
+                    let log = nvrtc::result::get_program_log(program).unwrap_or_default();
+                    let log: Vec<u8> = log.into_iter().map(|byte| byte as u8).filter(|byte| *byte != 0).collect();
+                    Err(failed(format!("nvrtcCompileProgram: {error:?}\n{}", String::from_utf8_lossy(&log).trim_end())))
+                }
+            };
+            let _ = nvrtc::result::destroy_program(program);
+            result.map(|ptx| zero_ended(ptx.into_iter().map(|byte| byte as u8).collect()))
+        }
+    }
+
+    pub(crate) fn kernel(&self, module: ModuleId, entry: &str) -> Result<KernelId, DriverError> {
+        self.enter()?;
+        let name = CString::new(entry).map_err(|error| invalid(error.to_string()))?;
+        // SAFETY: the module was loaded by `load`, and is never unloaded.
+        let found = unsafe { module::get_function(module.0 as sys::CUmodule, name) };
+        found.map(|function| KernelId(function as u64)).map_err(|error| {
+            let failure = failure("cuModuleGetFunction", error);
+            DriverError::new(DriverErrorKind::Invalid, format!("kernel `{entry}`: {}", failure.message))
+        })
+    }
+
+    pub(crate) fn launch(&self, launch: Launch<'_>, order: Order<'_>) -> Result<Token, DriverError> {
+        let group = if launch.group[0] == 0 { [launch.items[0].clamp(1, THREADS), 1, 1] } else { launch.group };
+        let blocks: Vec<u32> =
+            launch.items.iter().zip(group).map(|(items, group)| items.div_ceil(group.max(1)) as u32).collect();
+        let mut shared = 0;
+        let mut values: Vec<u64> = Vec::with_capacity(launch.args.len());
+        for arg in launch.args {
+            match arg {
+                Arg::Buffer(buffer) => values.push(buffer.0),
+                Arg::Scalar { bytes, .. } => values.push(u64::from_ne_bytes(*bytes)),
+                // In CUDA that is no argument of the kernel.
+                Arg::Local(bytes) => shared += *bytes as u32,
+            }
+        }
+        let mut params: Vec<*mut c_void> = values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
+        let (blocks, threads) =
+            ((blocks[0], blocks[1], blocks[2]), (group[0] as u32, group[1] as u32, group[2] as u32));
+        self.start(order, |stream| {
+            // SAFETY: the function is one that `kernel` returned; CUDA reads as many bytes of each argument as the kernel
+            // declares, and there are eight. The buffers are there until the kernel has ended, as the host promises.
+            unsafe {
+                result::launch_kernel(launch.kernel.0 as sys::CUfunction, blocks, threads, shared, stream, &mut params)
+            }
+            .map_err(|error| failure("cuLaunchKernel", error))
+        })
+    }
+
+    pub(crate) fn mark(&self, queue: u32) -> Result<Token, DriverError> {
+        self.start(Order { queue, after: &[] }, |_| Ok(()))
+    }
+
+    pub(crate) fn poll(&self, token: Token) -> Result<Option<Finished>, DriverError> {
+        self.enter()?;
+        let events = self.events(token).ok_or_else(|| invalid(format!("there is no operation {}", token.0)))?;
+        // SAFETY: the event is there until the end has been seen, which is now or later.
+        match unsafe { event::query(events.end as sys::CUevent) } {
+            Err(CudaError(CUresult::CUDA_ERROR_NOT_READY)) => Ok(None),
+            ended => self.end(token, events, ended).map(Some),
+        }
+    }
+
+    pub(crate) fn wait(&self, token: Token) -> Result<Finished, DriverError> {
+        self.enter()?;
+        let events = self.events(token).ok_or_else(|| invalid(format!("there is no operation {}", token.0)))?;
+        // SAFETY: as in `poll`.
+        let ended = unsafe { event::synchronize(events.end as sys::CUevent) };
+        self.end(token, events, ended)
+    }
+
+    /// Forgets an operation that has ended.
+    fn end(&self, token: Token, events: Events, ended: Result<(), CudaError>) -> Result<Finished, DriverError> {
+        self.operations.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
+        let (begin, end) = (events.begin as sys::CUevent, events.end as sys::CUevent);
+        // SAFETY: both are recorded, and nobody else uses them: the host does not use the token any more.
+        let millis = unsafe {
+            let millis = event::elapsed(begin, end).ok();
+            let _ = (event::destroy(begin), event::destroy(end));
+            millis
+        };
+        ended.map_err(|error| failure("an operation", error))?;
+        Ok(Finished { nanos: millis.map(|millis| (f64::from(millis) * 1e6) as u64) })
+    }
+
+    pub(crate) fn raw(&self, object: RawObject) -> Option<u64> {
+        match object {
+            RawObject::Context => Some(self.context as u64),
+            // A number from 0, which the host knows.
+            RawObject::Device => None,
+            RawObject::Queue(queue) => self.streams.get(queue as usize).map(|stream| *stream as u64),
+            RawObject::Buffer(buffer) => Some(buffer.0),
+        }
+    }
+}
+
+/// Bytes with a zero behind them.
+fn zero_ended(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.push(0);
+    bytes
+}
