@@ -3,7 +3,8 @@
 //! An application needs [`runtime`]: it registers data, defines codelets, submits tasks and waits. Which policy
 //! schedules them is a [`policy`] text; the components that it names come from [`plugin`]s. The other modules serve the
 //! program `sched` and similar ones: [`topology`] explores the machine, [`tree`] is the tree itself; the features
-//! `simulation` and `workloads` add simulated machines, factorisations and benchmarks.
+//! `simulation` and `workloads` add simulated machines, factorisations and benchmarks, `cluster` programs on several
+//! ranks.
 //!
 //! ```
 //! use sched_host::runtime::{ReadWrite, Runtime};
@@ -48,6 +49,8 @@
 //!
 //! If you are writing a component, you need `sched-core` only.
 
+#[cfg(feature = "cluster")]
+pub use sched_cluster as cluster;
 pub use sched_graph as graph;
 #[cfg(feature = "simulation")]
 pub use sched_graph::bound;

@@ -13,12 +13,13 @@ struct Layer {
 }
 
 /// From the lowest to the highest: a crate may name those of lower layers.
-const LAYERS: [Layer; 9] = [
+const LAYERS: [Layer; 10] = [
     Layer { crates: &["sched-core"], siblings: false },
     Layer { crates: &["sched-components", "sched-sync", "sched-text"], siblings: false },
     Layer { crates: &["sched-machine", "sched-policy"], siblings: true },
     Layer { crates: &["sched-graph", "sched-memory", "sched-model", "sched-trace", "sched-tree"], siblings: true },
     Layer { crates: &["sched-runtime", "sched-sim"], siblings: false },
+    Layer { crates: &["sched-cluster"], siblings: false },
     Layer { crates: &["sched-workloads"], siblings: false },
     Layer { crates: &["sched-host"], siblings: false },
     Layer { crates: &["sched-cli"], siblings: false },
