@@ -28,7 +28,7 @@ pub(crate) fn all(data: &Path, machine: &Machine, sizes: &[usize]) -> Vec<Worklo
     }
     if machine.is_measured {
         let host = machine.name.split('-').next().unwrap_or_default();
-        for tiles in sizes.iter().copied() {
+        for tiles in sizes {
             let file = data.join("starpu-rec").join(format!("lunopiv-{host}-n{tiles}.tasks.rec"));
             if file.exists() {
                 add(format!("lu {tiles}"), graph::read(&file).expect("the trace is sound"), None);

@@ -46,6 +46,15 @@ impl Ranks {
         Ranks::of_processes(all, here)
     }
 
+    /// Number of ranks on this machine.
+    fn here(self) -> usize {
+        match self {
+            Ranks::Here(ranks) => ranks,
+            #[cfg(feature = "mpi")]
+            Ranks::Mpi { here } => here,
+        }
+    }
+
     #[cfg(feature = "mpi")]
     #[allow(clippy::unnecessary_wraps, reason = "without MPI it is an error")]
     fn of_processes(all: usize, here: Option<usize>) -> miette::Result<Option<Ranks>> {
@@ -139,12 +148,7 @@ impl Together<'_> {
             ));
         };
         let policy = policy.clone();
-        let here = match self.ranks {
-            Ranks::Here(ranks) => ranks,
-            #[cfg(feature = "mpi")]
-            Ranks::Mpi { here } => here,
-        };
-        let options = self.options.of_rank(&self.topology, here);
+        let options = self.options.of_rank(&self.topology, self.ranks.here());
         self.problem.workers = options.worker_count(&self.topology);
         let start = |_| options.start(&self.registry, &self.topology, &policy);
         let tile_size = self.problem.tile_size;
