@@ -49,6 +49,13 @@ fn step(advice: impl Strategy<Value = Advice>) -> impl Strategy<Value = Step> {
 }
 
 impl Step {
+    /// A step that changes in order what it would change in any order.
+    fn in_order(mut self) -> Step {
+        let commuting = self.modes.iter_mut().filter(|mode| **mode == Some(AccessMode::Commute));
+        commuting.for_each(|mode| *mode = Some(AccessMode::ReadWrite));
+        self
+    }
+
     fn with(&self, mode: AccessMode) -> impl Iterator<Item = usize> {
         (0..DATA).filter(move |data| self.modes[*data] == Some(mode))
     }
@@ -190,6 +197,8 @@ proptest! {
         policy in prop::sample::select(&POLICIES[..]),
         (workers, nodes) in (1_usize..=4).prop_flat_map(|workers| (Just(workers), 1..=workers)),
     ) {
+        // Which of several commuting tasks comes first, and is spared, is anybody's guess.
+        let steps: Vec<Step> = steps.into_iter().map(Step::in_order).collect();
         check(&shipped(policy, workers, nodes), &steps, 0..0, 0);
     }
 
