@@ -69,7 +69,8 @@ impl SchedContext {
     }
 
     /// Builds the tree of the context anew from its present policy, with the components that the last
-    /// [rescan](crate::Submitter::rescan) found. Tasks move to the new tree; components of the old one are dropped.
+    /// [rescan](crate::Submitter::rescan) found. Tasks move to the new tree; components of the old one are dropped. A
+    /// part that other contexts share stays as it is, of its old build, until none of them has it.
     ///
     /// # Errors
     /// As for [`swap_policy`](Self::swap_policy).
