@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::{self, File, FileType};
 use std::os::unix::fs::FileTypeExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 /// A loaded plugin, which stays in memory.
@@ -56,7 +57,9 @@ pub(super) fn load(path: &Path) -> Result<Loaded, LoadErrorKind> {
         let content = content.hash;
         Loaded { content, stamp, plugin, components, driver }
     };
-    let result = open(&content, &stamp).map(loaded_as);
+    // The trial has caught what panics, if there was one.
+    let opened = catch_unwind(AssertUnwindSafe(|| open(&content, &stamp)));
+    let result = opened.unwrap_or_else(|_| Err(LoadErrorKind::Fatal(trial::DAMAGED.to_owned()))).map(loaded_as);
     if !matches!(result, Err(LoadErrorKind::Open(_))) {
         // The library is in memory, understood or not.
         loaded.insert(content.hash, result.clone());

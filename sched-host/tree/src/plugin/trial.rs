@@ -31,6 +31,13 @@ const PATIENCE_S: u32 = 10;
 /// What the child writes when it has come through.
 const PASSED: u8 = b'y';
 
+/// What it writes after a panic that is not the plugin's own, which are caught: the host, or the comparison of layouts,
+/// made nothing of what the plugin says of itself.
+const PANICKED: u8 = b'p';
+
+/// What is said of a plugin after such a panic.
+pub(super) const DAMAGED: &str = "what it says of its types is damaged";
+
 /// Loads a content in a child, unless an earlier trial of it passed.
 ///
 /// # Errors
@@ -79,8 +86,10 @@ fn try_in_child(content: &Content, stamp: &Stamp) -> std::io::Result<Ending> {
     // An error is as good as an end: it is judged by what came before.
     let _ = reader.read_to_end(&mut word);
     let status = wait_for(child);
-    if word == [PASSED] {
-        return Ok(Ending::Passed);
+    match *word {
+        [PASSED] => return Ok(Ending::Passed),
+        [PANICKED] => return Ok(Ending::Died(DAMAGED.to_owned())),
+        _ => {}
     }
     Ok(Ending::Died(match status {
         Some(status) if libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGALRM => {
@@ -111,13 +120,13 @@ fn in_child(content: &Content, stamp: &Stamp, nowhere: &File, mut writer: File) 
         libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
         libc::alarm(PATIENCE_S);
     }
-    // A panic is caught where the load itself would catch it, too.
-    let _ = catch_unwind(AssertUnwindSafe(|| {
+    let tried = catch_unwind(AssertUnwindSafe(|| {
         if let Ok(exports) = open(content, stamp) {
             smoke::every_component(exports.plugin, &exports.components);
         }
     }));
-    let passed = writer.write_all(&[PASSED]).is_ok();
+    let word = if tried.is_ok() { PASSED } else { PANICKED };
+    let passed = writer.write_all(&[word]).is_ok();
     // SAFETY: nothing is run at the exit: no handler of the parent's program, and no destructor of the library.
     unsafe { libc::_exit(i32::from(!passed)) }
 }
