@@ -136,5 +136,9 @@ fn a_guard_that_the_waiting_thread_holds_is_named() {
     assert!(text.contains("the thread that waits holds a guard of data") && text.contains("drop the guard"), "{text}");
     assert_eq!(report.waiting, 2, "{text}");
     drop(held);
-    runtime.wait_all().expect("every task runs");
+    // A loaded machine may be slower than this runtime is patient.
+    while let Err(error) = runtime.wait_all() {
+        assert!(matches!(error, RunError::Stalled(_)), "{error}");
+    }
+    assert_eq!(*runtime.read(&x).expect("it is computed"), 2);
 }

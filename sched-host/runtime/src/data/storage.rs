@@ -129,6 +129,11 @@ impl Storage {
         self.layout
     }
 
+    /// Size of its buffer on a device.
+    pub(crate) fn device_bytes(&self) -> u64 {
+        self.bytes(self.span).max(1)
+    }
+
     /// Size of this number of elements.
     pub(crate) fn bytes(&self, elements: usize) -> u64 {
         (elements * self.element.size()) as u64

@@ -157,6 +157,11 @@ impl Part {
         self.whole.storage.bring_ahead(&self.whole, &self.region, node)
     }
 
+    /// Which values these are a part of, and the size of their buffer on a device.
+    pub(crate) fn device_buffer(&self) -> (*const Whole, u64) {
+        (Arc::as_ptr(&self.whole), self.whole.storage.device_bytes())
+    }
+
     /// Keeps the values on a device from being evicted while a task uses them.
     pub(crate) fn pin(&self, node: MemoryNode) {
         self.whole.storage.pin(node);

@@ -22,7 +22,7 @@ use sched_core::{ArchSet, WorkerSet};
 use sched_graph::AccessMode;
 use sched_tree::seat::{Seated, Work};
 use sched_tree::{Phase, Services, Slot};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -113,9 +113,19 @@ impl Worker {
         }
     }
 
-    /// Starts a task that had no room beside others, or gives up, and waits for its end.
-    fn start_alone(&mut self, device: &Arc<Device>, task: Prepared, error: DriverError) {
-        match self.start(device, task) {
+    /// Starts a task that had no room beside others, or gives up, and waits for its end. Where its data alone has room,
+    /// what stands in the way is being copied by other threads, and is evicted when they are done.
+    fn start_alone(&mut self, device: &Arc<Device>, mut task: Prepared, error: DriverError) {
+        let fits = task.taken.job.as_ref().is_some_and(|job| needs(&**job) <= device.arena.limit());
+        let patience = Instant::now() + if fits { ROOM_PATIENCE } else { Duration::ZERO };
+        let started = loop {
+            match self.start(device, task) {
+                Start::NoRoom(again, _) if Instant::now() < patience => task = again,
+                other => break other,
+            }
+            std::thread::yield_now();
+        };
+        match started {
             Start::UnderWay(UnderWay { task, token, launched }) => {
                 self.present(&task);
                 let end = device.note(device.driver.wait(device.number, token));
@@ -309,6 +319,21 @@ impl Worker {
         core.schedule(place, Some(self.id), &mut self.scratch);
         core.settle(Some(self.id), &mut self.scratch);
     }
+}
+
+/// Longest time for which a task waits for buffers that other threads copy.
+const ROOM_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Size of the buffers that a task needs on a device at once.
+fn needs(job: &dyn Job) -> u64 {
+    let mut buffers = BTreeMap::new();
+    job.visit(&mut |header, _| {
+        if let Places::Part(part) = &header.places {
+            let (whole, bytes) = part.device_buffer();
+            buffers.insert(whole, bytes);
+        }
+    });
+    buffers.into_values().sum()
 }
 
 /// Keeps the data of a task on the device, or ends that.

@@ -100,7 +100,7 @@ impl Storage {
         let Some((there, device)) = spread.on_device(node) else { return Ok(None) };
         let mut block = there.block.lock();
         if block.is_none() {
-            *block = Some(device.arena.allocate(device, self.bytes(self.span).max(1))?);
+            *block = Some(device.arena.allocate(device, self.device_bytes())?);
             let resident: Weak<Whole> = Arc::downgrade(whole);
             device.arena.add(resident);
         }
