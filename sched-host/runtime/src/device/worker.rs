@@ -322,7 +322,7 @@ impl Worker {
 }
 
 /// Longest time for which a task waits for buffers that other threads copy.
-const ROOM_PATIENCE: Duration = Duration::from_secs(5);
+const ROOM_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Size of the buffers that a task needs on a device at once.
 fn needs(job: &dyn Job) -> u64 {
