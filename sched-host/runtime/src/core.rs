@@ -130,13 +130,8 @@ impl Core {
         let ledger = Arc::new(Ledger::new());
         let recorder = start.trace.map(|most| Arc::new(Recorder::new(count, most)));
         let capture = start.captures.then(|| Capture::new(count));
-        let backend = ThreadBackend::new(
-            &facts,
-            &start.combined,
-            start.distances,
-            Followers { recorder, capture },
-            start.memories,
-        );
+        let followers = Followers { recorder, capture };
+        let backend = ThreadBackend::new(&facts, &start.combined, start.distances, followers, start.memories);
         let backend = Arc::new(backend);
         let has_teams = has_team_leaves(&start.parts, count);
         let ahead = Arc::new(Ahead::new(ContextId::DEFAULT, Arc::clone(&backend), Arc::clone(&ledger)));

@@ -92,9 +92,7 @@ pub(super) fn factorise<W: OnRanks>(
     if !W::RUNS_ON_DEVICES && options.has_devices() {
         progress.warn_once(&format!("warning: {} has no kernels for devices: only cores execute its tasks", W::NAME));
     }
-    let matrix = matrix.as_ref();
-    let stored = Cell::new(true);
-    let workload = PhantomData;
+    let (matrix, stored, workload) = (matrix.as_ref(), Cell::new(true), PhantomData);
     let series = Series::<W> {
         options,
         policies,

@@ -262,29 +262,13 @@ impl Storage {
                 .collect();
             let entered = spread.enter(node, by);
             drop(tiles);
-            let mut fetched = Ok(());
-            for (Missing { region, is_new, .. }, from) in missing.iter().zip(&sources).filter(|_| is_copied) {
-                let bytes = self.bytes(region.len());
-                let Some(from) = *from else {
-                    fetched = Err(devices::lost_with_its_device());
-                    break;
-                };
-                let transfer = Transfer { data: DataId(whole.id as u32), from, to: node, bytes, why };
-                let underway = spread.memories.note_transfer(transfer, by);
-                fetched = self.transfer(spread, whole, (from, node), region);
-                if fetched.is_err() {
-                    break;
-                }
-                underway.arrived();
-                if *is_new {
-                    spread.memories.note_allocated(node, bytes);
-                }
-            }
-            if !is_copied {
-                fetched = self.block(spread, whole, node).map(|_| ());
-                let new = missing.iter().filter(|of| of.is_new && fetched.is_ok());
-                new.for_each(|of| spread.memories.note_allocated(node, self.bytes(of.region.len())));
-            }
+            let fetched = match is_copied {
+                true => self.fetch(spread, whole, missing.iter().zip(&sources), (node, by, why)),
+                false => self.block(spread, whole, node).map(|_| {
+                    let new = missing.iter().filter(|of| of.is_new);
+                    new.for_each(|of| spread.memories.note_allocated(node, self.bytes(of.region.len())));
+                }),
+            };
             tiles = spread.tiles.lock();
             sources.iter().for_each(|from| spread.end_copy_from(*from));
             match &fetched {
@@ -297,6 +281,28 @@ impl Storage {
             spread.arrived.notify_all();
             fetched?;
         }
+    }
+
+    /// Copies what is missing on a node from where each piece is.
+    fn fetch<'m>(
+        &self,
+        spread: &Spread,
+        whole: &Arc<Whole>,
+        missing: impl Iterator<Item = (&'m Missing, &'m Option<MemoryNode>)>,
+        (node, by, why): (MemoryNode, Option<WorkerId>, Reason),
+    ) -> Result<(), DriverError> {
+        for (Missing { region, is_new, .. }, from) in missing {
+            let bytes = self.bytes(region.len());
+            let from = from.ok_or_else(devices::lost_with_its_device)?;
+            let transfer = Transfer { data: DataId(whole.id as u32), from, to: node, bytes, why };
+            let underway = spread.memories.note_transfer(transfer, by);
+            self.transfer(spread, whole, (from, node), region)?;
+            underway.arrived();
+            if *is_new {
+                spread.memories.note_allocated(node, bytes);
+            }
+        }
+        Ok(())
     }
 
     /// Copies elements from one node to another.
