@@ -1,7 +1,7 @@
 //! What all ranks learn of each other: whether they submit the same tasks, and whether all is well.
 
 use crate::error::ClusterError;
-use crate::office::{Counter, Room};
+use crate::office::{Desk, Room};
 use crate::transport::{Arrived, Tag};
 use sched_text::hash::fold;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -42,13 +42,13 @@ impl Room for Waiting {
 pub(crate) struct Among<'a> {
     pub(crate) rank: usize,
     pub(crate) ranks: usize,
-    pub(crate) counter: &'a Counter,
+    pub(crate) desk: &'a Desk,
 }
 
 impl Among<'_> {
     fn receive(&self, from: usize) -> Result<Vec<u8>, ClusterError> {
         let (sender, receiver) = sync_channel(1);
-        self.counter.receive(from, Tag::OWN, Box::new(Waiting(sender)));
+        self.desk.receive(from, Tag::OWN, Box::new(Waiting(sender)));
         let lost = |why: &str| ClusterError::Failed(vec![why.to_owned()]);
         match receiver.recv() {
             Ok(Ok(bytes)) => Ok(bytes),
@@ -60,7 +60,7 @@ impl Among<'_> {
     /// What each rank gives, on all of them: rank 0 collects it, and passes it on.
     pub(crate) fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ClusterError> {
         if self.rank > 0 {
-            self.counter.send(0, Tag::OWN, Box::new(mine.to_vec()));
+            self.desk.send(0, Tag::OWN, Box::new(mine.to_vec()));
             return Ok(unpacked(&self.receive(0)?));
         }
         let mut all = vec![mine.to_vec()];
@@ -68,7 +68,7 @@ impl Among<'_> {
             all.push(self.receive(rank)?);
         }
         let packed = packed(&all);
-        (1..self.ranks).for_each(|rank| self.counter.send(rank, Tag::OWN, Box::new(packed.clone())));
+        (1..self.ranks).for_each(|rank| self.desk.send(rank, Tag::OWN, Box::new(packed.clone())));
         Ok(all)
     }
 

@@ -1,7 +1,7 @@
 //! Data that ranks share: who owns it, who has a copy, and how it travels.
 
 use crate::message::Message;
-use crate::office::{Counter, Room};
+use crate::office::{Desk, Room};
 use crate::transport::{Arrived, Parcel, Tag};
 use sched_runtime::{DataError, Handle, Lease, Runtime};
 use std::sync::Arc;
@@ -30,10 +30,10 @@ impl Datum {
 /// Sends and receives data of one type, in its turn.
 pub(crate) trait Courier: Send + Sync {
     /// Sends the value that it has after the tasks submitted so far.
-    fn send(self: Arc<Self>, runtime: &Runtime, counter: &Counter, to: usize, tag: Tag) -> Result<(), DataError>;
+    fn send(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, to: usize, tag: Tag) -> Result<(), DataError>;
 
     /// Replaces the value, before the tasks submitted from now on.
-    fn receive(self: Arc<Self>, runtime: &Runtime, counter: &Counter, from: usize, tag: Tag) -> Result<(), DataError>;
+    fn receive(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, from: usize, tag: Tag) -> Result<(), DataError>;
 
     /// Makes room for a value that a task will write.
     fn make_room(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError>;
@@ -50,20 +50,20 @@ pub(crate) struct Of<T, F> {
 }
 
 impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Courier for Of<T, F> {
-    fn send(self: Arc<Self>, runtime: &Runtime, counter: &Counter, to: usize, tag: Tag) -> Result<(), DataError> {
-        let counter = counter.clone();
+    fn send(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, to: usize, tag: Tag) -> Result<(), DataError> {
+        let desk = Arc::clone(desk);
         runtime.lease_read(&self.handle, move |lease| {
             let error = lease.reading().err().map(|error| error.to_string());
             match error {
-                None => counter.send(to, tag, Box::new(Value(lease))),
-                Some(why) => counter.send(to, tag.of_failure(), Box::new(why.into_bytes())),
+                None => desk.send(to, tag, Box::new(Value(lease))),
+                Some(why) => desk.send(to, tag.of_failure(), Box::new(why.into_bytes())),
             }
         })
     }
 
-    fn receive(self: Arc<Self>, runtime: &Runtime, counter: &Counter, from: usize, tag: Tag) -> Result<(), DataError> {
-        let (counter, of) = (counter.clone(), Arc::clone(&self));
-        let then = move |lease| counter.receive(from, tag, Box::new(Place { lease, of }));
+    fn receive(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, from: usize, tag: Tag) -> Result<(), DataError> {
+        let (desk, of) = (Arc::clone(desk), Arc::clone(&self));
+        let then = move |lease| desk.receive(from, tag, Box::new(Place { lease, of }));
         runtime.lease_write(&self.handle, then)
     }
 

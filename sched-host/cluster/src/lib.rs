@@ -105,7 +105,7 @@ impl Cluster {
         let (inboxes, transports) = Local::all(ranks);
         let clusters = transports.into_iter().zip(&*inboxes).map(|(transport, inbox)| {
             let cluster = Cluster::new(start(transport.rank())?, Box::new(transport))?;
-            inbox.woken_by(cluster.office.wake());
+            inbox.noticed_by(cluster.office.desk());
             Ok(cluster)
         });
         let clusters = clusters.collect::<Result<Vec<Cluster>, ClusterError>>()?;
@@ -138,13 +138,20 @@ impl Cluster {
 
     fn new(runtime: Runtime, transport: Box<dyn Transport>) -> Result<Cluster, ClusterError> {
         let (rank, ranks, most_tag) = (transport.rank(), transport.ranks(), transport.most_tag());
+        let office = Office::open(transport)?;
+        let desk = Arc::downgrade(office.desk());
+        runtime.progression_hook(move || {
+            if let Some(desk) = desk.upgrade() {
+                desk.serve();
+            }
+        });
         Ok(Cluster {
             rank,
             ranks,
             most_tag,
             state: Mutex::default(),
             runtime,
-            office: Office::open(transport)?,
+            office,
             #[cfg(feature = "mpi")]
             _universe: None,
         })
@@ -284,11 +291,11 @@ impl Cluster {
 
     /// Sends a value, or receives it, if this rank is one of both.
     fn move_value(&self, datum: &Datum, from: usize, to: usize) -> Result<(), ClusterError> {
-        let (courier, counter) = (Arc::clone(&datum.courier), self.office.counter());
+        let (courier, desk) = (Arc::clone(&datum.courier), self.office.desk());
         if from == self.rank {
-            courier.send(&self.runtime, &counter, to, datum.tag())?;
+            courier.send(&self.runtime, desk, to, datum.tag())?;
         } else if to == self.rank {
-            courier.receive(&self.runtime, &counter, from, datum.tag())?;
+            courier.receive(&self.runtime, desk, from, datum.tag())?;
         }
         Ok(())
     }
@@ -368,8 +375,7 @@ impl Cluster {
     /// [`ClusterError::Differ`] if the ranks have not submitted the same tasks: the cluster is of no use any more.
     /// [`ClusterError::Failed`] with the failures of each rank; it may be used on.
     pub fn wait_all(&self) -> Result<(), ClusterError> {
-        let counter = self.office.counter();
-        let among = Among { rank: self.rank, ranks: self.ranks, counter: &counter };
+        let among = self.among();
         let log = std::mem::take(&mut self.state.lock().log);
         // Before anything is waited for: what only some ranks have submitted would be waited for in vain.
         if let Err(error) = among.check(&log) {
@@ -386,8 +392,11 @@ impl Cluster {
     /// # Errors
     /// [`ClusterError::Failed`] if a rank is gone.
     pub fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ClusterError> {
-        let counter = self.office.counter();
-        Among { rank: self.rank, ranks: self.ranks, counter: &counter }.exchange(mine)
+        self.among().exchange(mine)
+    }
+
+    fn among(&self) -> Among<'_> {
+        Among { rank: self.rank, ranks: self.ranks, desk: self.office.desk() }
     }
 
     fn check_rank(&self, rank: usize) -> Result<(), ClusterError> {
@@ -398,11 +407,10 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         if thread::panicking() {
-            let counter = self.office.counter();
             let last_words = format!("rank {} has panicked", self.rank);
             let others = (0..self.ranks).filter(|rank| *rank != self.rank);
             others.for_each(|rank| {
-                counter.send(rank, Tag::OWN.of_failure(), Box::new(last_words.clone().into_bytes()));
+                self.office.desk().send(rank, Tag::OWN.of_failure(), Box::new(last_words.clone().into_bytes()));
             });
         }
         self.office.give_up("the rank ends");

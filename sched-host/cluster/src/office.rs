@@ -1,22 +1,27 @@
-//! The thread that sends and receives for a rank.
+//! Sending and receiving for a rank.
 //!
-//! While messages are awaited or being sent it looks for them: at once for a while, then more and more seldom, so that no
-//! core is burnt where nothing moves. When nothing is awaited it sleeps until there is something to do.
+//! # Who does it
+//!
+//! Whoever asks for a message to be sent or received does at once what can be done, and so does a worker that has no task:
+//! a message needs no wake of another thread. One of them [serves](Desk::serve) at a time. Others leave their errand in the
+//! queue, which the one that serves looks at again after it has left: nothing stays there unseen.
+//!
+//! Where messages arrive without a thread of this process that would know, a thread looks for them too, since all workers
+//! may be busy or asleep: while messages are awaited or being sent, more and more seldom; and when nothing is, it sleeps
+//! until there is something.
 
 use crate::transport::{Arrived, Parcel, Tag, Transport};
-use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, unbounded};
+use crossbeam::queue::SegQueue;
+use crossbeam::sync::{Parker, Unparker};
+use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Looks without anything to do before the thread begins to sleep between them.
-const LOOKS: u32 = 200;
 /// The first sleep between two looks; each one is twice as long.
 const FIRST_SLEEP: Duration = Duration::from_micros(20);
-
-/// Wakes the thread.
-pub(crate) type Wake = Box<dyn Fn() + Send + Sync>;
 
 /// Where a message goes.
 pub(crate) trait Room: Send {
@@ -27,7 +32,7 @@ pub(crate) trait Room: Send {
     fn fail(self: Box<Self>, why: &str);
 }
 
-/// What the thread is asked for.
+/// What a rank asks for.
 enum Errand {
     Send {
         to: usize,
@@ -43,59 +48,123 @@ enum Errand {
     Look,
     /// No message will come: everything awaited fails.
     GiveUp(Arc<str>),
-    End,
+}
+
+/// Where errands are brought, and done.
+pub(crate) struct Desk {
+    errands: SegQueue<Errand>,
+    clerk: Mutex<Clerk>,
+    /// Whether the thread is about to sleep until it is woken.
+    is_asleep: AtomicBool,
+    thread: Unparker,
+    closes: AtomicBool,
+}
+
+impl Desk {
+    pub(crate) fn send(&self, to: usize, tag: Tag, parcel: Box<dyn Parcel>) {
+        self.ask(Errand::Send { to, tag, parcel });
+    }
+
+    pub(crate) fn receive(&self, from: usize, tag: Tag, room: Box<dyn Room>) {
+        self.ask(Errand::Receive { from, tag, room });
+    }
+
+    /// Takes notice of a message that may have arrived.
+    pub(crate) fn look(&self) {
+        self.ask(Errand::Look);
+    }
+
+    fn ask(&self, errand: Errand) {
+        self.errands.push(errand);
+        self.serve();
+    }
+
+    /// Does what is to be done, unless another thread does. Returns what is left to wait for, if this thread was the one.
+    pub(crate) fn serve(&self) -> Option<Left> {
+        let mut left = Left { is_awaiting: false, has_moved: false };
+        loop {
+            // With the fence below: either this thread serves, or the one that does sees the errand afterwards.
+            fence(SeqCst);
+            let mut clerk = self.clerk.try_lock()?;
+            left.has_moved |= clerk.work(&self.errands);
+            left.is_awaiting = clerk.is_awaiting();
+            drop(clerk);
+            fence(SeqCst);
+            if self.errands.is_empty() {
+                break;
+            }
+        }
+        if left.is_awaiting && self.is_asleep.swap(false, SeqCst) {
+            self.thread.unpark();
+        }
+        Some(left)
+    }
+
+    /// Looks for messages until the office closes, at least once in a time of `patience` while some are awaited.
+    fn look_on(&self, parker: &Parker, patience: Duration) {
+        let mut sleep = FIRST_SLEEP;
+        while !self.closes.load(SeqCst) {
+            match self.serve() {
+                Some(Left { is_awaiting: true, has_moved }) => {
+                    sleep = if has_moved { FIRST_SLEEP } else { patience.min(2 * sleep) };
+                    parker.park_timeout(sleep);
+                }
+                // Whoever serves after the second look, and leaves something to wait for, sees the flag.
+                Some(_) if self.is_asleep.swap(true, SeqCst) => parker.park(),
+                Some(_) => {}
+                None => parker.park_timeout(FIRST_SLEEP),
+            }
+        }
+    }
+}
+
+/// What one who has served leaves.
+pub(crate) struct Left {
+    /// Whether messages are awaited or being sent.
+    is_awaiting: bool,
+    /// Whether an errand or a message was there.
+    has_moved: bool,
 }
 
 /// Sends and receives for a rank.
 pub(crate) struct Office {
-    errands: Sender<Errand>,
+    desk: Arc<Desk>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Sends and receives on behalf of callbacks.
-#[derive(Clone)]
-pub(crate) struct Counter(Sender<Errand>);
-
-impl Counter {
-    pub(crate) fn send(&self, to: usize, tag: Tag, parcel: Box<dyn Parcel>) {
-        // The office ends after everything that could ask it.
-        let _ = self.0.send(Errand::Send { to, tag, parcel });
-    }
-
-    pub(crate) fn receive(&self, from: usize, tag: Tag, room: Box<dyn Room>) {
-        let _ = self.0.send(Errand::Receive { from, tag, room });
-    }
-}
-
 impl Office {
-    /// Starts the thread.
     pub(crate) fn open(transport: Box<dyn Transport>) -> Result<Office, std::io::Error> {
-        let (errands, asked) = unbounded();
-        let name = format!("messages-{}", transport.rank());
-        let clerk = Clerk { transport, asked, awaited: HashMap::new(), early: HashMap::new(), waiting: 0, lost: None };
-        let thread = thread::Builder::new().name(name).spawn(move || clerk.serve())?;
-        Ok(Office { errands, thread: Some(thread) })
+        let (name, patience) = (format!("messages-{}", transport.rank()), transport.patience());
+        let clerk = Clerk { transport, awaited: HashMap::new(), early: HashMap::new(), waiting: 0, lost: None };
+        let parker = Parker::new();
+        let desk = Desk {
+            errands: SegQueue::new(),
+            clerk: Mutex::new(clerk),
+            is_asleep: AtomicBool::new(false),
+            thread: parker.unparker().clone(),
+            closes: AtomicBool::new(false),
+        };
+        let desk = Arc::new(desk);
+        let Some(patience) = patience else { return Ok(Office { desk, thread: None }) };
+        let served = Arc::clone(&desk);
+        let thread = thread::Builder::new().name(name).spawn(move || served.look_on(&parker, patience))?;
+        Ok(Office { desk, thread: Some(thread) })
     }
 
-    pub(crate) fn counter(&self) -> Counter {
-        Counter(self.errands.clone())
+    pub(crate) fn desk(&self) -> &Arc<Desk> {
+        &self.desk
     }
 
-    /// What wakes the thread.
-    pub(crate) fn wake(&self) -> Wake {
-        let errands = self.errands.clone();
-        Box::new(move || _ = errands.send(Errand::Look))
-    }
-
-    /// Fails everything that is awaited now.
+    /// Fails everything that is awaited now or later.
     pub(crate) fn give_up(&self, why: &str) {
-        let _ = self.errands.send(Errand::GiveUp(why.into()));
+        self.desk.ask(Errand::GiveUp(why.into()));
     }
 }
 
 impl Drop for Office {
     fn drop(&mut self) {
-        let _ = self.errands.send(Errand::End);
+        self.desk.closes.store(true, SeqCst);
+        self.desk.thread.unpark();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -106,7 +175,6 @@ type Key = (usize, Tag);
 
 struct Clerk {
     transport: Box<dyn Transport>,
-    asked: Receiver<Errand>,
     awaited: HashMap<Key, VecDeque<Box<dyn Room>>>,
     /// Messages that came before their room: with the reason, if there is no value.
     early: HashMap<Key, VecDeque<Result<Vec<u8>, String>>>,
@@ -117,33 +185,19 @@ struct Clerk {
 }
 
 impl Clerk {
-    fn serve(mut self) {
-        let mut looks = 0;
+    /// Does the errands, and takes the messages that are there. Returns whether there was anything.
+    fn work(&mut self, errands: &SegQueue<Errand>) -> bool {
+        let mut has_moved = false;
         loop {
-            let mut is_busy = false;
-            loop {
-                match self.asked.try_recv() {
-                    Ok(errand) => {
-                        is_busy = true;
-                        if self.run(errand) {
-                            return;
-                        }
-                    }
-                    Err(TryRecvError::Empty) => break,
-                    Err(TryRecvError::Disconnected) => return,
-                }
+            let mut moves = false;
+            while let Some(errand) = errands.pop() {
+                self.run(errand);
+                moves = true;
             }
-            is_busy |= self.look();
-            looks = if is_busy { 0 } else { looks + 1 };
-            if looks == 0 || looks < LOOKS && self.is_awaiting() {
-                if looks > 0 {
-                    thread::yield_now();
-                }
-                continue;
+            if !self.look() && !moves {
+                return has_moved;
             }
-            if self.sleep(looks) {
-                return;
-            }
+            has_moved = true;
         }
     }
 
@@ -151,25 +205,7 @@ impl Clerk {
         self.waiting > 0 || self.transport.sending() > 0
     }
 
-    /// Sleeps until there is something to do, or it is time for a look. Returns whether the office closes.
-    fn sleep(&mut self, looks: u32) -> bool {
-        let patience = self.transport.patience().filter(|_| self.is_awaiting());
-        let errand = match patience {
-            None => self.asked.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(most) => {
-                let doubled = FIRST_SLEEP.saturating_mul(1 << looks.saturating_sub(LOOKS).min(16));
-                self.asked.recv_timeout(doubled.min(most))
-            }
-        };
-        match errand {
-            Ok(errand) => self.run(errand),
-            Err(RecvTimeoutError::Timeout) => false,
-            Err(RecvTimeoutError::Disconnected) => true,
-        }
-    }
-
-    /// Returns whether the office closes.
-    fn run(&mut self, errand: Errand) -> bool {
+    fn run(&mut self, errand: Errand) {
         match errand {
             Errand::Send { to, tag, parcel } => self.transport.send(to, tag, parcel),
             Errand::Receive { from, tag, room } => match (self.take_early((from, tag)), &self.lost) {
@@ -183,9 +219,7 @@ impl Clerk {
             },
             Errand::Look => {}
             Errand::GiveUp(why) => self.lose(&why),
-            Errand::End => return true,
         }
-        false
     }
 
     /// Fails what is awaited, now and later.

@@ -68,7 +68,7 @@ impl Arrived for Vec<u8> {
     }
 }
 
-/// The connection of one rank to the others. One thread uses it.
+/// The connection of one rank to the others. One thread at a time uses it.
 pub(crate) trait Transport: Send {
     /// Number of this rank.
     fn rank(&self) -> usize;
@@ -88,6 +88,7 @@ pub(crate) trait Transport: Send {
     /// Number of messages that are being sent.
     fn sending(&self) -> usize;
 
-    /// The longest time between two looks while messages are awaited; `None` if the transport itself wakes the thread.
+    /// The longest time between two looks while messages are awaited; `None` if the one that sends a message sees to it
+    /// that it is taken.
     fn patience(&self) -> Option<Duration>;
 }

@@ -14,6 +14,7 @@ use super::task::nest::NestState;
 use super::task::outcomes::Outcomes;
 use super::task::record::{Dependent, Record, Records, TaskKey};
 use super::task::submit::{Restriction, TaskRef};
+use super::worker::progression::Progression;
 use super::worker::stats::WorkerCounters;
 use crate::context::{ContextCore, PolicyEnv, Roster};
 use crate::wait::ended::Ended;
@@ -61,6 +62,8 @@ pub(crate) struct Core {
     pub(crate) own_accesses: OwnAccesses,
     /// Leases of data that there are, or that are to come: work that the runtime does not see.
     pub(crate) outside: AtomicU64,
+    /// What workers without a task do for the program.
+    pub(crate) progression: Progression,
     /// Slots that never held a job.
     fresh: Mutex<Vec<TaskPlace>>,
     pub(crate) stop: AtomicBool,
@@ -165,6 +168,7 @@ impl Core {
             finished_outside: AtomicU64::new(0),
             own_accesses: OwnAccesses::default(),
             outside: AtomicU64::new(0),
+            progression: Progression::default(),
             fresh: Mutex::default(),
             stop: AtomicBool::new(false),
             ended: Ended::default(),

@@ -1,6 +1,7 @@
 //! The thread of a worker: look for tasks, execute them, sleep.
 
 pub(crate) mod main_worker;
+pub(crate) mod progression;
 pub(crate) mod seat;
 pub(crate) mod stats;
 pub(crate) mod times;
@@ -143,6 +144,7 @@ impl Worker {
             } else {
                 std::thread::yield_now();
             }
+            core.progress();
             found = self.look();
             if found.is_some() {
                 break;

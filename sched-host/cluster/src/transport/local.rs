@@ -1,23 +1,23 @@
 //! Ranks in one process.
 
 use super::{Arrived, Parcel, Tag, Transport};
-use crate::office::Wake;
+use crate::office::Desk;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-/// The messages for one rank, and how to wake it.
+/// The messages for one rank, and who takes notice of them.
 #[derive(Default)]
 pub(crate) struct Inbox {
     messages: Mutex<VecDeque<(usize, Tag, Vec<u8>)>>,
-    wake: OnceLock<Wake>,
+    desk: OnceLock<Weak<Desk>>,
 }
 
 impl Inbox {
-    /// Notes how to wake the rank.
-    pub(crate) fn woken_by(&self, wake: Wake) {
-        let _ = self.wake.set(wake);
+    /// Notes who takes notice of messages.
+    pub(crate) fn noticed_by(&self, desk: &Arc<Desk>) {
+        let _ = self.desk.set(Arc::downgrade(desk));
     }
 }
 
@@ -52,8 +52,8 @@ impl Transport for Local {
     fn send(&mut self, to: usize, tag: Tag, parcel: Box<dyn Parcel>) {
         let inbox = &self.inboxes[to];
         parcel.with(&mut |bytes| inbox.messages.lock().push_back((self.rank, tag, bytes.to_vec())));
-        if let Some(wake) = inbox.wake.get() {
-            wake();
+        if let Some(desk) = inbox.desk.get().and_then(Weak::upgrade) {
+            desk.look();
         }
     }
 
