@@ -151,12 +151,20 @@ impl Weights {
     /// If there are no candidates.
     pub(super) fn choose(&self, now: Time, candidates: &mut [Candidate]) -> (Candidate, u64) {
         let now = now.as_nanos();
-        let (mut min_end, mut max_avail) = (u64::MAX, 0);
-        for candidate in &mut *candidates {
+        let (mut min_end, mut max_avail, mut first) = (u64::MAX, 0, 0);
+        let mut by_end_alone = self.alpha > 0.0 && self.idle_power == 0.0;
+        for (at, candidate) in candidates.iter_mut().enumerate() {
             candidate.avail = candidate.avail.max(now);
             candidate.complete(now);
-            min_end = min_end.min(candidate.end);
+            if candidate.end < min_end {
+                (min_end, first) = (candidate.end, at);
+            }
             max_avail = max_avail.max(candidate.avail);
+            by_end_alone &= candidate.transfer == 0 && candidate.energy == 0.0;
+        }
+        // The fitness is zero for the first to end, and for nobody who ends later.
+        if let Some(best) = candidates.get(first).filter(|_| by_end_alone) {
+            return (*best, min_end);
         }
         let mut best: Option<(f64, &Candidate)> = None;
         for candidate in &*candidates {
@@ -185,6 +193,15 @@ impl Weights {
 
 /// Asks when each candidate can start. Candidates are in order of the children. *Hop.*
 pub(super) fn ask_ends(node: Node<'_>, candidates: &mut [Candidate]) {
+    if candidates.len() == node.children().len() {
+        let mut candidates = candidates.iter_mut();
+        return node.ends_below(|_, end| {
+            if let Some(candidate) = candidates.next() {
+                candidate.avail = end.as_nanos();
+                candidate.asked = true;
+            }
+        });
+    }
     let mut candidates = candidates.iter_mut().peekable();
     node.ends_below(|child, end| {
         if let Some(candidate) = candidates.next_if(|candidate| candidate.child == child) {

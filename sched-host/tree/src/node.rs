@@ -5,7 +5,7 @@ use super::backlog::Queued;
 use super::breach::{Breach, Breaches};
 use super::call::Call;
 use super::claims::{Lies, Silence, Silences};
-use super::expected_ends;
+use super::expected_ends::{self, StraightBelow};
 use super::fault::{Fault, FaultKind};
 use super::ledger::{NodeId, NodeNumber};
 use super::listener::Offered;
@@ -81,12 +81,14 @@ pub(super) struct TreeNode {
     /// The combined workers below, if there are any.
     pub(super) teams: Option<TeamsBelow>,
     /// Expected length of the queue in nanoseconds, as noted by the component.
-    pub(super) queued: Arc<Queued>,
+    pub(super) queued: Queued,
     pub(super) places: Arc<[Place]>,
     pub(super) workers: Arc<[RawWorker]>,
     /// If all nodes down to the leaf of a single simple worker note their queues: that worker, and all nodes whose
     /// notes count.
     pub(super) straight: Option<(WorkerId, SmallVec<[NodeId; 4]>)>,
+    /// What the ends of all children follow from, if there are several and all of them are straight.
+    pub(super) straight_below: Option<StraightBelow>,
     /// Source of tasks to come, for components that ask.
     pub(super) foresight: Option<Arc<Foresight>>,
     /// Where calls of the component are noted, if they are.
@@ -175,7 +177,7 @@ impl TreeNode {
             worker_groups: parts.worker_groups,
             first_equals: Box::default(),
             teams,
-            queued: parts.shared.as_ref().map_or_else(Arc::default, |shared| Arc::clone(&shared.queued)),
+            queued: parts.shared.as_ref().map_or_else(Queued::default, |shared| shared.queued.clone()),
             shared: parts.shared,
             places,
             workers,
@@ -183,6 +185,7 @@ impl TreeNode {
             end_is_noted: parts.end_is_noted,
             stores_any_number: parts.stores_any_number,
             straight: None,
+            straight_below: None,
             foresight: None,
             post: parts.post,
             health: Health::default(),
