@@ -430,6 +430,7 @@ fn linked(mut nodes: Box<[TreeNode]>, leaves: &Leaves, foresight: Option<&Arc<Fo
         nodes[id].straight_below = StraightBelow::of(&nodes[id], &nodes);
         nodes[id].foresight = foresight.cloned();
         nodes[id].first_equals = prospects::first_equals(&nodes[id], &nodes);
+        nodes[id].equal_runs = prospects::equal_runs(&nodes[id].first_equals);
     }
     nodes
 }
