@@ -1,14 +1,15 @@
 //! The contract of every stock component, compiled in or from a plugin, in the rig, a real run and a simulation.
 
-use crate::chains::submit_chains;
+use crate::chains::{submit_chains, submit_sums};
 use crate::fixtures::{Profile, stock_plugin};
 use crate::hold::Hold;
 use crate::stock;
 use sched_core::rig::{FakeChild, Rig};
 use sched_core::{Arch, Arity, Params, TaskId, WorkerId};
+use sched_driver_fake::FakeDriver;
 use sched_host::plugin::{Registry, SearchPath};
 use sched_host::policy::library;
-use sched_host::runtime::Runtime;
+use sched_host::runtime::{DeviceChoice, Runtime};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -26,7 +27,7 @@ impl Origin {
     /// Both.
     pub const ALL: [Origin; 2] = [Origin::BuiltIn, Origin::Plugin];
 
-    /// A registry of the stock components of this origin.
+    /// A registry of the stock components of this origin, and of the driver of fake devices.
     ///
     /// # Panics
     /// If a plugin is not built or not loaded.
@@ -34,9 +35,13 @@ impl Origin {
     pub fn registry(self) -> Arc<Registry> {
         static PLUGINS: OnceLock<Arc<Registry>> = OnceLock::new();
         match self {
-            Origin::BuiltIn => stock::registry(Vec::new()),
+            Origin::BuiltIn => {
+                let mut registry = Registry::compiled_in();
+                registry.add_driver::<FakeDriver>("tests");
+                Arc::new(registry)
+            }
             Origin::Plugin => Arc::clone(PLUGINS.get_or_init(|| {
-                let families = ["flow-control", "resource-mapping", "special-purpose", "worker"];
+                let families = ["flow-control", "resource-mapping", "special-purpose", "worker", "driver-fake"];
                 let built = families.map(|family| stock_plugin(&format!("sched-plugin-{family}"), Profile::Debug));
                 // Copied, because the folder has other libraries too.
                 let folder = tempfile::tempdir().expect("there is room for a folder");
@@ -166,6 +171,29 @@ fn start(case: &Case, registry: &Arc<Registry>, workers: usize) -> Runtime {
     let builder = stock::builder(case.tree, workers, Vec::new()).registry(Arc::clone(registry));
     // In some cases the root may refuse a task; the host handles that.
     builder.unchecked().build().unwrap_or_else(|error| panic!("{case:?}: {error:?}"))
+}
+
+/// Runs every case with two cores and a device whose memory has room for three of the five arrays, so that tasks and
+/// their data move to and fro.
+///
+/// # Panics
+/// If a component breaks its contract.
+pub fn check_with_a_device(origin: Origin) {
+    let registry = origin.registry();
+    for case in CASES {
+        let what = format!("{case:?}");
+        let start = || {
+            let device: DeviceChoice = "fake:0".parse().expect("it names a device");
+            let builder = stock::builder(case.tree, 2, Vec::new()).registry(Arc::clone(&registry));
+            let builder = builder.devices(device.memory_limit(3 * 64)).unchecked();
+            builder.build().unwrap_or_else(|error| panic!("{what}: {error:?}"))
+        };
+        let runtime = start();
+        let sums = submit_sums(&runtime, TASKS / 4);
+        every_task_runs_once(case, &runtime);
+        sums.assert_once(&runtime, &what);
+        nothing_is_lost_at_the_end(case, start());
+    }
 }
 
 /// Checks everything.

@@ -65,6 +65,8 @@ pub struct DeviceStats {
     pub allocated: u64,
     /// Number of replicas that were evicted to make room.
     pub evictions: u64,
+    /// Number of times that a task waited for room until data was copied.
+    pub waits_for_room: u64,
     /// Whether it does not work any more.
     pub lost: bool,
 }
@@ -128,6 +130,7 @@ impl Device {
             memory: self.arena.limit(),
             allocated: self.arena.allocated(),
             evictions: self.arena.evictions(),
+            waits_for_room: self.arena.waits(),
             lost: self.is_lost(),
         }
     }

@@ -76,7 +76,9 @@ impl LiveTree {
             return RawPush::TAKEN;
         }
         let mut answer = RawPush { refused: task, why: FULL };
-        for child in &node.children {
+        let fits = |child: &&NodeId| self.some_fits(self.node(**child), slot.head());
+        let is_any_fit = node.children.iter().any(|child| fits(&child));
+        for child in node.children.iter().filter(|child| !is_any_fit || fits(child)) {
             answer = self.hop_push(call, node.id, *child, answer.refused);
             if answer.refused.is_none() {
                 break;

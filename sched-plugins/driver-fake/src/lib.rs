@@ -22,10 +22,12 @@
 //!
 //! `SCHED_FAKE_DEVICES` sets what there is: `devices=2 memory=1048576 latency-us=20 bytes-per-us=1000`.
 
+mod hold;
 mod kernels;
 mod queue;
 mod settings;
 
+pub use hold::{HeldCopies, hold_copies};
 pub use settings::Settings;
 
 use kernels::Kernel;

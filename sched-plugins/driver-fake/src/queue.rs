@@ -1,7 +1,7 @@
 //! Queues of a fake device: a thread for each, which does one operation after the other.
 
 use super::kernels::Call;
-use super::{Device, DriverError, DriverErrorKind, QUEUES, locked, next_number};
+use super::{Device, DriverError, DriverErrorKind, QUEUES, hold, locked, next_number};
 use sched_core::driver::{DeviceMemory, Finished, HostMemory, Rows, Token};
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -115,6 +115,9 @@ fn follow(device: &Weak<Device>, operations: &Receiver<(Token, Operation)>) {
 fn run(device: &Device, work: Work) -> Result<(), DriverError> {
     if !matches!(work, Work::Nothing) && !device.settings.latency.is_zero() {
         std::thread::sleep(device.settings.latency);
+    }
+    if matches!(work, Work::In { .. } | Work::Out { .. } | Work::Across { .. }) {
+        hold::pass(device.number);
     }
     match work {
         Work::In { from, to, buffer, rows } => {

@@ -1,7 +1,14 @@
 //! Kernels and devices that fail.
 
 use super::{On, SOURCE, axpy, fill, scale, with_devices};
+use sched_core::{Build, BuildError, Child, Component, Family, Info, Node, Offer, Params, Push, Task};
+use sched_driver_fake::FakeDriver;
+use sched_host::plugin::Registry;
 use sched_host::runtime::{Codelet, DeviceChoice, KernelCall, Outcome, ReadWrite, Runtime, Submitter};
+use sched_tests::chains::submit_sums;
+use sched_tests::stock::policy;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// A codelet with one kernel on devices, with any arguments.
 fn kernel(submitter: &Submitter, source: &'static str, entry: &str) -> Codelet<(ReadWrite<[f64]>,)> {
@@ -88,4 +95,45 @@ fn what_does_not_fit_on_a_device_runs_elsewhere_or_fails() {
     assert!(message.starts_with("out of device memory: 800 bytes are needed, and 800 of 1000 are in use"), "{message}");
     assert!(message.ends_with("no other worker can execute the task"), "{message}");
     assert!(runtime.wait_all().is_err());
+}
+
+/// Gives tasks to its first child that can execute them, and panics in the fourth push.
+struct Breaks {
+    pushes: AtomicU32,
+}
+
+impl Build for Breaks {
+    const INFO: Info = Info::new("breaks", Family::ResourceMapping, "Breaks.");
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(Breaks { pushes: AtomicU32::new(0) })
+    }
+}
+
+impl Component for Breaks {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        assert!(self.pushes.fetch_add(1, Relaxed) < 3, "broken on purpose");
+        let child = node.children().find(|child| node.child_can_execute(*child, &task));
+        node.push_to(child.unwrap_or(Child(0)), task)
+    }
+}
+
+/// Tasks that only a device can execute pass a component that has failed, and do not wait in the queue of a core.
+#[test]
+fn a_component_that_fails_above_devices_does_no_harm() {
+    let tree = r#"breaks { each "worker" { fifo { worker } } }"#;
+    let mut registry = Registry::compiled_in();
+    registry.add_builtin("test", vec![Offer::of::<Breaks>()]).expect("it is sound");
+    registry.add_driver::<FakeDriver>("tests");
+    let builder = with_devices("fake:0").registry(Arc::new(registry)).policy_value(policy(tree)).unchecked();
+    let runtime = builder.build().expect("it starts");
+    let sums = submit_sums(&runtime, 20);
+    let (scale, x) = (scale(&runtime, On::Devices), runtime.array(vec![1.0; 4]));
+    for _ in 0..10 {
+        runtime.task_with(&scale, 2.0, (&x,)).submit().expect("it is taken");
+    }
+    runtime.wait_all().expect("every task runs");
+    sums.assert_once(&runtime, tree);
+    assert_eq!(*runtime.read(&x).expect("it was computed"), [1024.0; 4]);
+    assert_eq!(runtime.faults().len(), 1);
 }

@@ -4,11 +4,13 @@ mod choices;
 mod factorisations;
 mod failures;
 mod programs;
+mod room;
+mod swaps;
 
 use sched_driver_fake::{FakeDriver, Settings};
 use sched_host::plugin::Registry;
 use sched_host::runtime::{Builder, Codelet, DeviceChoice, KernelCall, Read, ReadWrite, Runtime, Submitter, Write};
-use std::sync::{Arc, Once};
+use std::sync::{Arc, OnceLock};
 
 /// Source of the kernels, as a fake device compiles it and an OpenCL device would.
 const SOURCE: &str = "
@@ -25,11 +27,14 @@ __kernel void axpy(__global const double *x, uint from, __global double *y, uint
 
 /// The drivers of the tests: fake devices, enough that each test which loses one has its own.
 fn registry() -> Arc<Registry> {
-    static SETTINGS: Once = Once::new();
-    SETTINGS.call_once(|| Settings { devices: 12, memory: 1 << 20, ..Settings::default() }.install());
-    let mut registry = Registry::compiled_in();
-    registry.add_driver::<FakeDriver>("tests");
-    Arc::new(registry)
+    static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
+    let registry = REGISTRY.get_or_init(|| {
+        Settings { devices: 16, memory: 1 << 20, ..Settings::default() }.install();
+        let mut registry = Registry::compiled_in();
+        registry.add_driver::<FakeDriver>("tests");
+        Arc::new(registry)
+    });
+    Arc::clone(registry)
 }
 
 /// A runtime with one core and these devices.

@@ -161,7 +161,8 @@ impl Owners {
     }
 
     fn of_data(&self, data: u64) -> Option<MemoryNode> {
-        let rows = self.grid.len().checked_div(self.columns)?;
+        // Without any expected lengths nobody is known to be fast.
+        let rows = self.grid.len().checked_div(self.columns).filter(|rows| *rows > 0)?;
         // Data that is written from nothing everywhere has no diagonal.
         let has_diagonal = u64::from(self.diagonals).pow(2) <= 4 * self.tiles.len() as u64 + 16;
         let place = self.tiles.get(&data).filter(|_| has_diagonal).and_then(|tile| match tile {
@@ -228,5 +229,14 @@ mod tests {
         owners.lay_grid();
         assert_eq!(owners.grid, [1, 1, 2].map(MemoryNode));
         assert!(!owners.is_owner(MemoryNode(0)), "its workers are slow");
+    }
+
+    #[test]
+    fn without_expected_lengths_nobody_owns_data() {
+        let mut owners = on(2);
+        (0..10).for_each(|data| owners.note(data, std::iter::empty()));
+        owners.hands.iter_mut().for_each(|hand| hand.sum = 0.0);
+        owners.lay_grid();
+        assert_eq!(owners.of_data(3), None);
     }
 }

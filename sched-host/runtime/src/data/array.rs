@@ -150,10 +150,13 @@ macro_rules! handles {
                 }
                 let header = Arc::try_unwrap(self.header).map_err($handle::of_header)?;
                 let whole = header.into_whole();
-                Whole::forget(&whole);
+                Whole::note_leaving(&whole, true);
                 match Arc::try_unwrap(whole) {
                     Ok(whole) => Ok(whole.into_vec().expect("they were not lent")),
-                    Err(whole) => Err($handle::of_header(Whole::header(whole))),
+                    Err(whole) => {
+                        Whole::note_leaving(&whole, false);
+                        Err($handle::of_header(Whole::header(whole)))
+                    }
                 }
             }
         }

@@ -258,8 +258,9 @@ impl Storage {
             let sources: SmallVec<[Option<MemoryNode>; 4]> = missing
                 .iter()
                 .map(|of| spread.memories.nearest(of.valid, node, self.bytes(of.region.len())))
-                .inspect(|from| spread.pin(*from))
+                .inspect(|from| spread.begin_copy_from(*from))
                 .collect();
+            let entered = spread.enter(node, by);
             drop(tiles);
             let mut fetched = Ok(());
             for (Missing { region, is_new, .. }, from) in missing.iter().zip(&sources).filter(|_| is_copied) {
@@ -285,10 +286,13 @@ impl Storage {
                 new.for_each(|of| spread.memories.note_allocated(node, self.bytes(of.region.len())));
             }
             tiles = spread.tiles.lock();
-            sources.iter().for_each(|from| spread.unpin(*from));
+            sources.iter().for_each(|from| spread.end_copy_from(*from));
             match &fetched {
                 Ok(()) => tiles.arrive(&missing, node, is_copied),
                 Err(_) => tiles.give_up(&missing, node),
+            }
+            if let Some(device) = entered {
+                device.arena.leave();
             }
             spread.arrived.notify_all();
             fetched?;

@@ -143,7 +143,8 @@ impl Tiles {
         self.inside(region).for_each(|tile| (tile.valid, tile.version) = (bit(node), version));
         let mut inside = self.list.iter().filter(|tile| region.contains(&tile.region));
         let Some(first) = inside.next().cloned() else { return };
-        if inside.all(|tile| (tile.filled, tile.arriving) == (first.filled, first.arriving)) {
+        // Whoever copies tiles ends that for each of them.
+        if first.arriving == 0 && inside.all(|tile| (tile.filled, tile.arriving) == (first.filled, 0)) {
             self.list.retain(|tile| !region.contains(&tile.region));
             self.list.push(Tile { region: region.clone(), ..first });
         }

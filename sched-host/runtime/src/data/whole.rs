@@ -157,11 +157,6 @@ impl Part {
         self.whole.storage.bring_ahead(&self.whole, &self.region, node)
     }
 
-    /// Which values these are a part of, and the size of their buffer on a device.
-    pub(crate) fn device_buffer(&self) -> (*const Whole, u64) {
-        (Arc::as_ptr(&self.whole), self.whole.storage.device_bytes())
-    }
-
     /// Keeps the values on a device from being evicted while a task uses them.
     pub(crate) fn pin(&self, node: MemoryNode) {
         self.whole.storage.pin(node);
@@ -280,10 +275,10 @@ impl Resident for Whole {
 }
 
 impl Whole {
-    /// Ends evictions of the values, which are about to be taken back.
-    pub(crate) fn forget(whole: &Arc<Whole>) {
+    /// Notes whether the values are about to be taken back; nobody evicts them then.
+    pub(crate) fn note_leaving(whole: &Arc<Whole>, is_leaving: bool) {
         let resident: Weak<Whole> = Arc::downgrade(whole);
-        whole.storage.forget(&(resident as Weak<dyn Resident>));
+        whole.storage.note_leaving(&(resident as Weak<dyn Resident>), is_leaving);
     }
 
     /// Another header of the whole.

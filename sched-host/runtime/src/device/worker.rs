@@ -12,9 +12,9 @@ use crate::context::enter_task;
 use crate::core::TaskPlace;
 use crate::data::Places;
 use crate::parallel::crew::Crew;
-use crate::task::codelet::Job;
 use crate::task::complete::clear;
 use crate::task::failure::Outcome;
+use crate::task::job::Job;
 use crate::task::record::Taken;
 use crate::worker::{UntilEnd, Worker, failed, unwound};
 use sched_core::driver::{DriverError, DriverErrorKind, Finished, Token};
@@ -22,7 +22,7 @@ use sched_core::{ArchSet, WorkerSet};
 use sched_graph::AccessMode;
 use sched_tree::seat::{Seated, Work};
 use sched_tree::{Phase, Services, Slot};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -113,17 +113,15 @@ impl Worker {
         }
     }
 
-    /// Starts a task that had no room beside others, or gives up, and waits for its end. Where its data alone has room,
-    /// what stands in the way is being copied by other threads, and is evicted when they are done.
+    /// Starts a task that had no room beside others, and waits for its end. Where others use what stands in the way, it
+    /// waits until they do not; where nothing does and there is no room, it gives up.
     fn start_alone(&mut self, device: &Arc<Device>, mut task: Prepared, error: DriverError) {
-        let fits = task.taken.job.as_ref().is_some_and(|job| needs(&**job) <= device.arena.limit());
-        let patience = Instant::now() + if fits { ROOM_PATIENCE } else { Duration::ZERO };
         let started = loop {
+            let seen = device.arena.changes();
             match self.start(device, task) {
-                Start::NoRoom(again, _) if Instant::now() < patience => task = again,
+                Start::NoRoom(again, _) if device.arena.wait_for_change(seen) => task = again,
                 other => break other,
             }
-            std::thread::yield_now();
         };
         match started {
             Start::UnderWay(UnderWay { task, token, launched }) => {
@@ -319,21 +317,6 @@ impl Worker {
         core.schedule(place, Some(self.id), &mut self.scratch);
         core.settle(Some(self.id), &mut self.scratch);
     }
-}
-
-/// Longest time for which a task waits for buffers that other threads copy.
-const ROOM_PATIENCE: Duration = Duration::from_secs(1);
-
-/// Size of the buffers that a task needs on a device at once.
-fn needs(job: &dyn Job) -> u64 {
-    let mut buffers = BTreeMap::new();
-    job.visit(&mut |header, _| {
-        if let Places::Part(part) = &header.places {
-            let (whole, bytes) = part.device_buffer();
-            buffers.insert(whole, bytes);
-        }
-    });
-    buffers.into_values().sum()
 }
 
 /// Keeps the data of a task on the device, or ends that.

@@ -5,8 +5,8 @@ use crate::data::whole::Whole;
 use crate::device::Device;
 use crate::device::arena::Resident;
 use parking_lot::Mutex;
-use sched_core::MemoryNode;
 use sched_core::driver::{BufferId, DeviceMemory, DriverError, DriverErrorKind, HostMemory, Rows};
+use sched_core::{MemoryNode, WorkerId};
 use sched_graph::{DataId, Region};
 use sched_memory::Reason;
 use sched_trace::Transfer;
@@ -37,18 +37,27 @@ impl Spread {
         Some((&self.on_devices[node.index() - self.memories.first_of_devices()], device))
     }
 
-    /// Keeps the buffer of a device. The caller has locked the tiles.
-    pub(super) fn pin(&self, node: Option<MemoryNode>) {
-        if let Some((there, _)) = node.and_then(|node| self.on_device(node)) {
+    /// Keeps the buffer of a device, from which a thread copies. The caller has locked the tiles.
+    pub(super) fn begin_copy_from(&self, node: Option<MemoryNode>) {
+        if let Some((there, device)) = node.and_then(|node| self.on_device(node)) {
             there.pins.fetch_add(1, Relaxed);
+            device.arena.enter();
         }
     }
 
-    /// Ends what [`pin`](Self::pin) began. The caller has locked the tiles.
-    pub(super) fn unpin(&self, node: Option<MemoryNode>) {
-        if let Some((there, _)) = node.and_then(|node| self.on_device(node)) {
+    /// Ends what [`begin_copy_from`](Self::begin_copy_from) began. The caller has locked the tiles.
+    pub(super) fn end_copy_from(&self, node: Option<MemoryNode>) {
+        if let Some((there, device)) = node.and_then(|node| self.on_device(node)) {
             there.pins.fetch_sub(1, Relaxed);
+            device.arena.leave();
         }
+    }
+
+    /// The device whose memory a thread fills that is not its worker: it has [entered](crate::device::arena::Arena::enter) the memory.
+    pub(super) fn enter(&self, node: MemoryNode, by: Option<WorkerId>) -> Option<&Device> {
+        let (_, device) = self.on_device(node).filter(|(_, device)| by != Some(device.worker))?;
+        device.arena.enter();
+        Some(device)
     }
 }
 
@@ -64,8 +73,8 @@ impl Storage {
     pub(crate) fn pin(&self, node: MemoryNode) {
         let Some(spread) = &self.spread else { return };
         let _tiles = spread.tiles.lock();
-        spread.pin(Some(node));
         if let Some((there, _)) = spread.on_device(node) {
+            there.pins.fetch_add(1, Relaxed);
             there.last_use.store(USES.fetch_add(1, Relaxed), Relaxed);
         }
     }
@@ -74,7 +83,9 @@ impl Storage {
     pub(crate) fn unpin(&self, node: MemoryNode) {
         let Some(spread) = &self.spread else { return };
         let _tiles = spread.tiles.lock();
-        spread.unpin(Some(node));
+        if let Some((there, _)) = spread.on_device(node) {
+            there.pins.fetch_sub(1, Relaxed);
+        }
     }
 
     /// When a task on a device last used the values there.
@@ -100,9 +111,8 @@ impl Storage {
         let Some((there, device)) = spread.on_device(node) else { return Ok(None) };
         let mut block = there.block.lock();
         if block.is_none() {
-            *block = Some(device.arena.allocate(device, self.device_bytes())?);
             let resident: Weak<Whole> = Arc::downgrade(whole);
-            device.arena.add(resident);
+            *block = Some(device.arena.allocate(device, self.device_bytes(), resident)?);
         }
         Ok(*block)
     }
@@ -111,7 +121,7 @@ impl Storage {
     pub(super) fn release_block(&self, spread: &Spread, node: MemoryNode) {
         let Some((there, device)) = spread.on_device(node) else { return };
         if let Some(buffer) = there.block.lock().take() {
-            device.arena.release(self.bytes(self.span).max(1), buffer);
+            device.arena.release(self.device_bytes(), buffer);
         }
     }
 
@@ -121,10 +131,10 @@ impl Storage {
         spread.memories.devices().iter().for_each(|device| self.release_block(spread, device.node));
     }
 
-    /// Has no device evict the values any more, which their owner is about to take.
-    pub(crate) fn forget(&self, resident: &Weak<dyn Resident>) {
+    /// Notes whether the owner of the values is about to take them; no device evicts them then.
+    pub(crate) fn note_leaving(&self, resident: &Weak<dyn Resident>, is_leaving: bool) {
         let Some(spread) = &self.spread else { return };
-        spread.memories.devices().iter().for_each(|device| device.arena.forget(resident));
+        spread.memories.devices().iter().for_each(|device| device.arena.note_leaving(resident, is_leaving));
     }
 
     /// Rows of a region, fewest first.
