@@ -58,7 +58,7 @@ pub struct Args {
 
     /// Replay the static schedules in the simulator too: each task on its planned worker, in the planned order, with
     /// transfers, contention and overheads
-    #[arg(long, conflicts_with_all = ["seeds", "context"])]
+    #[arg(long, conflicts_with_all = ["seeds", "contexts"])]
     replay: bool,
 
     /// Simulate each policy with this many seeds, from that of --seed, and show medians and spreads
