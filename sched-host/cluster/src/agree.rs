@@ -30,9 +30,7 @@ struct Waiting(SyncSender<Result<Vec<u8>, String>>);
 
 impl Room for Waiting {
     fn fill(self: Box<Self>, arrived: &mut dyn Arrived) {
-        let mut bytes = vec![0; arrived.len()];
-        arrived.copy_to(&mut bytes);
-        let _ = self.0.send(Ok(bytes));
+        let _ = self.0.send(Ok(arrived.to_vec()));
     }
 
     fn fail(self: Box<Self>, why: &str) {

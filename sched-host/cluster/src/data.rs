@@ -113,7 +113,7 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Place<
         if let Err(here) = has_room {
             // The message has to be taken, whatever becomes of it.
             let came = arrived.len();
-            arrived.copy_to(&mut vec![0; came]);
+            let _ = arrived.to_vec();
             lease.fail(&format!("a message of {came} bytes came for data of {here}: ranks make it of different sizes"));
         }
     }

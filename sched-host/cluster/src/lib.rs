@@ -170,7 +170,8 @@ impl Cluster {
     }
 
     /// Registers data that a rank owns: `value` makes it there. Elsewhere the handle stands for a copy, which takes
-    /// memory, made by `room`, from the first message on. All ranks register the same data in the same order.
+    /// memory, made by `room`, from the first message on; until then, and after a [`flush`](Self::flush), it has the
+    /// default value of its type. All ranks register the same data in the same order.
     ///
     /// # Errors
     /// [`ClusterError::NoRank`]; [`ClusterError::TooMany`].

@@ -1,7 +1,7 @@
 //! The thread that sends and receives for a rank.
 //!
-//! It looks for messages as long as some are awaited or being sent: at once for a while, then more and more seldom, so
-//! that no core is burnt where nothing moves. When nothing is awaited it sleeps until there is something to do.
+//! While messages are awaited or being sent it looks for them: at once for a while, then more and more seldom, so that no
+//! core is burnt where nothing moves. When nothing is awaited it sleeps until there is something to do.
 
 use crate::transport::{Arrived, Parcel, Tag, Transport};
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, unbounded};
@@ -116,19 +116,6 @@ struct Clerk {
     lost: Option<Arc<str>>,
 }
 
-/// A message that was kept.
-struct Kept(Vec<u8>);
-
-impl Arrived for Kept {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn copy_to(&mut self, place: &mut [u8]) {
-        place.copy_from_slice(&self.0);
-    }
-}
-
 impl Clerk {
     fn serve(mut self) {
         let mut looks = 0;
@@ -186,7 +173,7 @@ impl Clerk {
         match errand {
             Errand::Send { to, tag, parcel } => self.transport.send(to, tag, parcel),
             Errand::Receive { from, tag, room } => match (self.take_early((from, tag)), &self.lost) {
-                (Some(Ok(bytes)), _) => room.fill(&mut Kept(bytes)),
+                (Some(Ok(mut bytes)), _) => room.fill(&mut bytes),
                 (Some(Err(why)), _) => room.fail(&why),
                 (None, Some(why)) => room.fail(why),
                 (None, None) => {
@@ -233,7 +220,7 @@ impl Clerk {
                 (Some(room), false) => room.fill(arrived),
                 (Some(room), true) => room.fail(&text(arrived)),
                 (None, is_reason) => {
-                    let message = if is_reason { Err(text(arrived)) } else { Ok(bytes(arrived)) };
+                    let message = if is_reason { Err(text(arrived)) } else { Ok(arrived.to_vec()) };
                     early.entry((from, tag)).or_default().push_back(message);
                 }
             }
@@ -245,12 +232,6 @@ impl Clerk {
     }
 }
 
-fn bytes(arrived: &mut dyn Arrived) -> Vec<u8> {
-    let mut bytes = vec![0; arrived.len()];
-    arrived.copy_to(&mut bytes);
-    bytes
-}
-
 fn text(arrived: &mut dyn Arrived) -> String {
-    String::from_utf8_lossy(&bytes(arrived)).into_owned()
+    String::from_utf8_lossy(&arrived.to_vec()).into_owned()
 }

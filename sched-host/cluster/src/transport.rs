@@ -49,6 +49,23 @@ pub(crate) trait Arrived {
 
     /// Copies the message to a place of this length.
     fn copy_to(&mut self, place: &mut [u8]);
+
+    /// A copy of the message.
+    fn to_vec(&mut self) -> Vec<u8> {
+        let mut bytes = vec![0; self.len()];
+        self.copy_to(&mut bytes);
+        bytes
+    }
+}
+
+impl Arrived for Vec<u8> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn copy_to(&mut self, place: &mut [u8]) {
+        place.copy_from_slice(self);
+    }
 }
 
 /// The connection of one rank to the others. One thread uses it.

@@ -5,6 +5,7 @@
 
 use crate::Runtime;
 use crate::core::Core;
+use crate::data::access::Visitor;
 use crate::data::{DataHeader, Places};
 use crate::task::codelet::CodeletFacts;
 use crossbeam::utils::CachePadded;
@@ -72,11 +73,7 @@ impl Capture {
     }
 
     /// Notes a submitted task; `visit` visits its accesses.
-    pub(crate) fn note_submitted<'h>(
-        &self,
-        submission: Submission<'_>,
-        visit: impl FnOnce(&mut dyn FnMut(&'h std::sync::Arc<DataHeader>, AccessMode)),
-    ) {
+    pub(crate) fn note_submitted<'h>(&self, submission: Submission<'_>, visit: &mut dyn FnMut(&mut Visitor<'_, 'h>)) {
         let Submission { sequence, context, head, facts, name, only, after } = submission;
         let submitted = &mut *self.submitted.lock();
         let next = KindId(submitted.kinds.len() as u32);
@@ -206,8 +203,7 @@ impl Runtime {
     ///
     /// ```
     /// use sched_runtime::{ReadWrite, Runtime};
-    /// # use std::sync::Arc;
-    /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
+    /// #     /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
     /// # let builder = Runtime::builder().registry(components);
     /// let runtime = builder.workers(2).capture_graph().build()?;
     /// let count = runtime.codelet::<(ReadWrite<u64>,), ()>("count").cpu("count", |_, (x,)| *x += 1).build();

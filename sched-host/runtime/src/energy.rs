@@ -36,7 +36,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     /// all of them together; see [`energy`](Self::energy) for one worker.
     pub fn energy_parallel(mut self, arch: Arch, size: usize, joules: f64) -> Self {
         if joules.is_finite() && joules >= 0.0 {
-            self.energies.push((arch, u16::try_from(size).unwrap_or(u16::MAX), joules));
+            self.settings.energies.push((arch, u16::try_from(size).unwrap_or(u16::MAX), joules));
         }
         self
     }

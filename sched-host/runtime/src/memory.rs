@@ -10,7 +10,7 @@ use super::core::{Core, TaskPlace};
 use super::data::replicas::{Copies, Errand};
 use super::data::{DataHeader, Places};
 use super::device::Device;
-use super::task::codelet::Job;
+use super::task::job::Job;
 use super::task::record::TaskKey;
 use crossbeam::utils::CachePadded;
 use sched_core::abi::TaskHead;

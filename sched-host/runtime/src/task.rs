@@ -8,6 +8,7 @@ pub(crate) mod codelet;
 pub(crate) mod codelets;
 pub(crate) mod complete;
 pub(crate) mod failure;
+pub(crate) mod job;
 pub(crate) mod measure;
 pub(crate) mod nest;
 pub(crate) mod outcomes;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub(super) enum Ranks {
     /// Threads of this process.
     Here(usize),
-    /// Processes that `mpirun` has started: so many of them on this machine.
+    /// Processes that `mpirun` has started; `here` is the number of those on this machine.
     #[cfg(feature = "mpi")]
     Mpi { here: usize },
 }

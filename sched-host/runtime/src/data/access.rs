@@ -8,6 +8,9 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+/// Gets each access of a task to data.
+pub(crate) type Visitor<'v, 'h> = dyn FnMut(&'h Arc<DataHeader>, AccessMode) + 'v;
+
 /// One access of a codelet: its mode, the handle that the application passes, and the view that the kernel receives.
 pub trait Access: 'static {
     /// Argument passed by the application.

@@ -63,7 +63,7 @@ impl From<&'static str> for KernelSource {
     }
 }
 
-/// A kernel on a device of a driver, which is told by its address: drivers stay open.
+/// A kernel on a device: the address of the driver, which stays open, then device, hash of the source, and entry.
 type Key = (usize, u32, u128, String);
 type Compiled = Arc<OnceLock<Result<KernelId, DriverError>>>;
 

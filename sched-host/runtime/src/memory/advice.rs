@@ -149,14 +149,23 @@ impl Core {
             Advice::Unused => aside(sequence, "the drop of a replica", || let_go(&header)),
             Advice::Invalid => {
                 aside(sequence, "the drop of a replica", || let_go(&header));
-                let cause = cancelled(task.slot, String::new(), None, INVALIDATED);
-                let (number, outcome) = (sequence.load(Relaxed), Outcome::Cancelled(Arc::clone(&cause)));
-                self.outcomes.note_bad(ContextId::DEFAULT, number, &outcome, &cause, false);
-                header.note_bad(number);
+                self.note_invalid(task, &header, INVALIDATED);
             }
         }
         self.own_accesses.ended.fetch_add(1, SeqCst);
         scratch.end_later(task.slot.id(), Outcome::Done);
+    }
+}
+
+impl Core {
+    /// Notes, in the turn of an access that writes, that data has no value: tasks that read it are cancelled, until one
+    /// writes it completely. `why` is the reason that readers get.
+    #[cold]
+    pub(crate) fn note_invalid(&self, turn: TaskPlace, header: &DataHeader, why: &str) {
+        let cause = cancelled(turn.slot, String::new(), None, why);
+        let outcome = Outcome::Cancelled(Arc::clone(&cause));
+        self.outcomes.note_bad(ContextId::DEFAULT, cause.task, &outcome, &cause, false);
+        header.note_bad(cause.task);
     }
 }
 

@@ -6,7 +6,8 @@ use crate::data::DataHeader;
 use crate::data::access::AccessList;
 use crate::data::whole::Whole;
 use crate::parallel::crew::Crew;
-use crate::task::codelet::{Arguments, CodeletFacts, Job, TypedJob};
+use crate::task::codelet::CodeletFacts;
+use crate::task::job::{Arguments, Job, TypedJob};
 use crate::task::private_order::PrivateOrder;
 use crate::task::record::RareFields;
 use crate::task::submit::Restriction;
@@ -142,6 +143,10 @@ impl<L: AccessList, P: Send + 'static> Job for RecordedJob<L, P> {
     }
 
     fn clear(&mut self) {}
+
+    fn recorded(self: Box<Self>) -> Box<dyn Job> {
+        self
+    }
 
     fn arguments(&mut self) -> Option<&mut dyn Arguments> {
         Some(self)

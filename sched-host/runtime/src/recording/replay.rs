@@ -6,9 +6,9 @@ use crate::capture::{Capture, Submission};
 use crate::context::{ContextCore, current};
 use crate::core::{Core, TaskPlace};
 use crate::data::DataHeader;
-use crate::task::codelet::Arguments;
 use crate::task::complete::WorkerScratch;
 use crate::task::failure::{Cause, Outcome, SubmitError};
+use crate::task::job::Arguments;
 use crate::task::record::{RareFields, Taken};
 use crate::task::submit::{Restriction, Submitter, TaskRef};
 use crate::worker::executed_here;
@@ -237,7 +237,7 @@ impl Recorded {
                 only: rare.only.as_ref().or(job.facts().only.first()),
                 after: &mut after.into_iter(),
             };
-            capture.note_submitted(submission, |visit| job.visit(visit));
+            capture.note_submitted(submission, &mut |visitor| job.visit(visitor));
         }
     }
 

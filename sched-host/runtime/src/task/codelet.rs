@@ -9,14 +9,13 @@ use super::verdict::Verdict;
 use crate::core::{Core, TaskPlace, Vacant};
 use crate::data::DataHeader;
 use crate::data::access::AccessList;
-use crate::parallel::crew::{Crew, Team};
+use crate::parallel::crew::Team;
 use crate::parallel::{Code, Implementation};
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{Arch, ArchSet, WorkerId};
 use sched_graph::{AccessMode, Where};
 use sched_model::{CodeletModel, Model};
-use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -195,7 +194,7 @@ impl CodeletFacts {
 
 pub(crate) struct CodeletInner<L: AccessList, P> {
     pub(crate) facts: Arc<CodeletFacts>,
-    kernels: Vec<Code<L, P>>,
+    pub(super) kernels: Vec<Code<L, P>>,
     parameters: Option<Parameters<P>>,
     listed: Weak<Codelets>,
 }
@@ -231,6 +230,13 @@ impl<L: AccessList, P> CodeletInner<L, P> {
 /// Settings of a codelet before it is built. A codelet needs at least one implementation.
 #[must_use = "a codelet is made by `build`"]
 pub struct CodeletBuilder<L: AccessList, P = ()> {
+    pub(crate) settings: CodeletSettings,
+    kernels: Vec<Code<L, P>>,
+    parameters: Option<Parameters<P>>,
+}
+
+/// The part of a [`CodeletBuilder`] that does not depend on its types.
+pub(crate) struct CodeletSettings {
     core: Arc<Core>,
     name: String,
     implementations: Vec<Implementation>,
@@ -239,14 +245,12 @@ pub struct CodeletBuilder<L: AccessList, P = ()> {
     sched_data: u64,
     estimates: Vec<(Arch, u16, Duration)>,
     pub(crate) energies: Vec<(Arch, u16, f64)>,
-    kernels: Vec<Code<L, P>>,
     model: Option<Model>,
-    parameters: Option<Parameters<P>>,
 }
 
-impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
-    pub(crate) fn new(core: Arc<Core>, name: &str) -> CodeletBuilder<L, P> {
-        CodeletBuilder {
+impl CodeletSettings {
+    fn new(core: Arc<Core>, name: &str) -> CodeletSettings {
+        CodeletSettings {
             core,
             name: name.to_owned(),
             implementations: Vec::new(),
@@ -255,10 +259,45 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
             sched_data: 0,
             estimates: Vec::new(),
             energies: Vec::new(),
-            kernels: Vec::new(),
             model: None,
-            parameters: None,
         }
+    }
+
+    /// Lists the codelet; `keeps_nothing` if the arguments of its tasks need no drop.
+    fn list(self, keeps_nothing: bool) -> (Arc<CodeletFacts>, Arc<Held>, Weak<Codelets>) {
+        let archs = self.implementations.iter().map(|of| of.arch).collect();
+        let width = self.implementations.iter().map(|of| of.most).max().unwrap_or(1);
+        let model = self.model.zip(self.core.models.as_ref()).map(|(model, models)| models.codelet(&model));
+        let codelets = &self.core.backend.codelets;
+        let settings = self.core.codelet_settings.get(&self.name);
+        let only: Vec<Where> = self.only.into_iter().chain(settings.and_then(|of| of.only.clone())).collect();
+        let facts = codelets.add(|number| CodeletFacts {
+            name: self.name,
+            number,
+            runtime: self.core.id,
+            archs,
+            is_special: !only.is_empty() || self.nests,
+            nests: self.nests,
+            only,
+            sched_data: settings.and_then(|of| of.sched_data).unwrap_or(self.sched_data),
+            width,
+            implementations: self.implementations,
+            estimates: self.estimates,
+            energies: self.energies,
+            model,
+            variant_counts: VariantCounts::default(),
+            keeps_nothing,
+            slots: FreeSlots::default(),
+        });
+        let listed = Arc::downgrade(codelets);
+        let held = Arc::new(Held { core: Arc::downgrade(&self.core), facts: Arc::clone(&facts) });
+        (facts, held, listed)
+    }
+}
+
+impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
+    pub(crate) fn new(core: Arc<Core>, name: &str) -> CodeletBuilder<L, P> {
+        CodeletBuilder { settings: CodeletSettings::new(core, name), kernels: Vec::new(), parameters: None }
     }
 
     /// Adds an implementation for CPU cores. The kernel returns nothing, or a `Result` whose error fails the task; see
@@ -283,7 +322,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     }
 
     pub(crate) fn add(mut self, implementation: Implementation, code: Code<L, P>) -> Self {
-        self.implementations.push(implementation);
+        self.settings.implementations.push(implementation);
         self.kernels.push(code);
         self
     }
@@ -298,21 +337,21 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     /// # }
     /// ```
     pub fn only_on(mut self, places: Where) -> Self {
-        self.only = Some(places);
+        self.settings.only = Some(places);
         self
     }
 
     /// Sets a number for the scheduler, whose meaning depends on its components, for tasks without a
     /// [number of their own](super::submit::TaskBuilder::sched_data).
     pub fn sched_data(mut self, data: u64) -> Self {
-        self.sched_data = data;
+        self.settings.sched_data = data;
         self
     }
 
     /// Lets its tasks [nest](Context::nest) others: such a task ends with the tasks that its kernel submits as part of
     /// it.
     pub fn nests(mut self) -> Self {
-        self.nests = true;
+        self.settings.nests = true;
         self
     }
 
@@ -330,7 +369,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     /// # }
     /// ```
     pub fn estimate(mut self, arch: Arch, length: Duration) -> Self {
-        self.estimates.push((arch, 1, length));
+        self.settings.estimates.push((arch, 1, length));
         self
     }
 
@@ -338,7 +377,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     /// [`estimate`](Self::estimate) for one worker. Without a call for a size its duration is unknown: a scheduler that
     /// uses expected lengths does not assign the task to a combined worker of that size.
     pub fn estimate_parallel(mut self, arch: Arch, size: usize, length: Duration) -> Self {
-        self.estimates.push((arch, u16::try_from(size).unwrap_or(u16::MAX), length));
+        self.settings.estimates.push((arch, u16::try_from(size).unwrap_or(u16::MAX), length));
         self
     }
 
@@ -357,7 +396,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     /// # }
     /// ```
     pub fn model(mut self, model: Model) -> Self {
-        self.model = Some(model);
+        self.settings.model = Some(model);
         self
     }
 
@@ -372,108 +411,8 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     ///
     /// A codelet without implementations can be built; its tasks cannot be submitted.
     pub fn build(self) -> Codelet<L, P> {
-        let archs = self.implementations.iter().map(|of| of.arch).collect();
-        let width = self.implementations.iter().map(|of| of.most).max().unwrap_or(1);
-        let model = self.model.zip(self.core.models.as_ref()).map(|(model, models)| models.codelet(&model));
-        let codelets = &self.core.backend.codelets;
-        let settings = self.core.codelet_settings.get(&self.name);
-        let only: Vec<Where> = self.only.into_iter().chain(settings.and_then(|of| of.only.clone())).collect();
-        let facts = codelets.add(|number| CodeletFacts {
-            name: self.name,
-            number,
-            runtime: self.core.id,
-            archs,
-            is_special: !only.is_empty() || self.nests,
-            nests: self.nests,
-            only,
-            sched_data: settings.and_then(|of| of.sched_data).unwrap_or(self.sched_data),
-            width,
-            implementations: self.implementations,
-            estimates: self.estimates,
-            energies: self.energies,
-            model,
-            variant_counts: VariantCounts::default(),
-            keeps_nothing: !std::mem::needs_drop::<(L::Handles, P)>(),
-            slots: FreeSlots::default(),
-        });
-        let listed = Arc::downgrade(codelets);
-        let held = Arc::new(Held { core: Arc::downgrade(&self.core), facts: Arc::clone(&facts) });
+        let (facts, held, listed) = self.settings.list(!std::mem::needs_drop::<(L::Handles, P)>());
         let inner = CodeletInner { facts, kernels: self.kernels, parameters: self.parameters, listed };
         Codelet { inner: Arc::new(inner), held }
-    }
-}
-
-/// A kernel with its arguments, with types erased.
-pub(crate) trait Job: Any + Send {
-    fn facts(&self) -> &Arc<CodeletFacts>;
-    /// Runs an implementation on a crew. Unwinds when the kernel does.
-    fn run(&self, implementation: usize, crew: &Crew<'_>);
-    /// Visits each data access.
-    fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
-    /// Drops the arguments.
-    fn clear(&mut self);
-    /// The arguments, if they may change: those of recorded tasks.
-    fn arguments(&mut self) -> Option<&mut dyn Arguments> {
-        None
-    }
-}
-
-/// Arguments of a recorded task.
-pub(crate) trait Arguments {
-    /// The parameters.
-    fn params(&mut self) -> &mut dyn Any;
-    /// Visits each handle.
-    fn each_handle(&mut self, visitor: &mut dyn FnMut(&mut dyn Any));
-}
-
-pub(crate) struct TypedJob<L: AccessList, P> {
-    pub(crate) codelet: Arc<CodeletInner<L, P>>,
-    pub(crate) arguments: Option<(L::Handles, P)>,
-}
-
-impl<L: AccessList, P: Send + 'static> Job for TypedJob<L, P> {
-    fn facts(&self) -> &Arc<CodeletFacts> {
-        &self.codelet.facts
-    }
-
-    fn run(&self, implementation: usize, crew: &Crew<'_>) {
-        let Some((handles, params)) = &self.arguments else { return };
-        match &self.codelet.kernels[implementation] {
-            Code::Once(kernel) => {
-                let mut guards = L::guards(handles, crew.first());
-                let context = Context { params, worker: crew.first(), team: Team::of(crew) };
-                kernel(&context, L::views(&mut guards));
-            }
-            Code::Together(run) => run(handles, params, crew),
-        }
-    }
-
-    fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
-        if let Some((handles, _)) = &self.arguments {
-            L::visit(handles, visitor);
-        }
-    }
-
-    fn clear(&mut self) {
-        self.arguments = None;
-    }
-}
-
-/// Stores the kernel and the arguments of a task in `place`, in the existing box if it fits.
-#[inline(always)]
-pub(crate) fn put_job<L: AccessList, P: Send + 'static>(
-    place: &mut Option<Box<dyn Job>>,
-    codelet: &Codelet<L, P>,
-    handles: L::Handles,
-    params: P,
-) {
-    let job = place.as_mut().map(|job| &mut **job as &mut dyn Any);
-    if let Some(job) = job.and_then(|job| job.downcast_mut::<TypedJob<L, P>>()) {
-        if !Arc::ptr_eq(&job.codelet, &codelet.inner) {
-            job.codelet = Arc::clone(&codelet.inner);
-        }
-        job.arguments = Some((handles, params));
-    } else {
-        *place = Some(Box::new(TypedJob { codelet: Arc::clone(&codelet.inner), arguments: Some((handles, params)) }));
     }
 }

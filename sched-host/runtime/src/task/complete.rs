@@ -2,8 +2,8 @@
 
 mod special;
 
-use super::codelet::Job;
 use super::failure::{Cause, Outcome};
+use super::job::Job;
 use super::record::{Dependent, Taken};
 use crate::context::{ContextCore, enter_task};
 use crate::core::{Core, TaskPlace, Vacant};

@@ -4,7 +4,8 @@
 //! the data: StarPU's hash of the sizes in the lower half, and the number of bytes as a single-precision number in the
 //! upper half.
 
-use super::codelet::{CodeletFacts, Job};
+use super::codelet::CodeletFacts;
+use super::job::Job;
 use crate::data::DataHeader;
 use sched_core::{Arch, Estimate};
 use sched_model::SizeInfo;

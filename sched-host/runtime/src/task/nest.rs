@@ -11,12 +11,12 @@
 //! for that: such tasks are refused. So nested tasks name data of the task, or data that no unfinished task outside
 //! keeps from them.
 
-use super::codelet::{Codelet, Context, put_job};
+use super::codelet::{Codelet, Context};
 use super::complete::WorkerScratch;
 use super::failure::{Cause, Outcome, SubmitError};
 use super::private_order::PrivateOrder;
 use super::record::{Dependent, RareFields, Taken, TaskKey};
-use super::submit::{Restriction, Submitter, TaskBuilder, TaskRef};
+use super::submit::{Request, Restriction, Submitter, TaskBuilder, TaskRef, admit};
 use crate::core::{Core, Entry, TaskPlace};
 use crate::data::DataHeader;
 use crate::data::access::AccessList;
@@ -177,19 +177,18 @@ impl Nest<'_> {
 /// Accesses of a task to data.
 type Accesses<'h> = Vec<(&'h Arc<DataHeader>, AccessMode)>;
 
-impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
+impl Request<'_> {
     /// Checks that a nested task cannot wait for the task that it is nested in. Returns its accesses to data that this
     /// task names, and those to other data, in the order of the ids.
     fn check_nested<'h>(
-        &self,
+        &'h self,
         nest: &NestState,
         inner: &NestInner,
-        handles: &'h L::Handles,
     ) -> Result<(Accesses<'h>, Accesses<'h>), SubmitError> {
         let core = &*self.submitter.core;
-        let refused = |why| SubmitError::Nested { codelet: self.codelet.inner.facts.name.clone(), why };
+        let refused = |why| SubmitError::Nested { codelet: self.job.facts().name.clone(), why };
         let (mut accesses, mut own, mut others) = (Accesses::new(), Accesses::new(), Accesses::new());
-        L::visit(handles, &mut |header, mode| accesses.push((header, mode)));
+        self.job.visit(&mut |header, mode| accesses.push((header, mode)));
         accesses.sort_by_key(|(header, _)| header.id);
         accesses.dedup_by_key(|(header, _)| header.id);
         for (header, mode) in accesses {
@@ -213,7 +212,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         Ok((own, others))
     }
 
-    /// [Submits](Self::submit) a nested task, which is checked.
+    /// [Submits](Self::submit_as) a nested task, which is checked.
     #[cold]
     pub(super) fn submit_nested(
         mut self,
@@ -222,11 +221,10 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         restriction: Option<Restriction>,
     ) -> Result<TaskRef, SubmitError> {
         let core = &*self.submitter.core;
-        let facts = &self.codelet.inner.facts;
+        let facts = self.job.facts();
         let mut inner = nest.inner.lock();
-        let handles = self.handles.clone();
-        let (own, others) = self.check_nested(nest, &inner, &handles)?;
-        let (context, priority) = self.admit(facts)?;
+        let (own, others) = self.check_nested(nest, &inner)?;
+        let (context, priority) = admit(core, facts, self.context, self.priority)?;
         let place = core.take_slot(facts);
         let entry = Entry {
             place,
@@ -255,14 +253,15 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             core.restrict(place, &restriction);
         }
         if context.ahead.is_attended() {
-            core.announce(context, place, key.sequence);
-            core.capture().inspect(|capture| self.note_in(capture, context.number, place, key.sequence));
+            core.announce_with(facts, self.rare.as_deref(), &self.after, context, place, &mut |visitor| {
+                self.job.visit(visitor);
+            });
         }
         let mut rare = self.rare.take().unwrap_or_default();
         rare.nested_in = Some(Arc::clone(nest));
         {
             let mut body = place.record.body.lock();
-            put_job(&mut body.job, self.codelet, self.handles, self.params);
+            body.job = Some(self.job);
             core.note_nest(key, &rare);
             body.add_rare(place.record, rare);
         }

@@ -1,7 +1,7 @@
 //! The runtime's record of a task, beside its slot in the ledger.
 
-use super::codelet::Job;
 use super::failure::{Cause, Outcome};
+use super::job::Job;
 use super::nest::NestState;
 use crate::data::DataHeader;
 use crate::memory::advice::Advice;

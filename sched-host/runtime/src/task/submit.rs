@@ -1,28 +1,30 @@
 //! Submission of data, codelets and tasks, from the application and from inside tasks.
 
 mod special;
+mod steps;
+
+pub(super) use special::Request;
+pub(crate) use steps::Restriction;
+pub(super) use steps::admit;
 
 use super::after::After;
-use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, put_job};
+use super::codelet::{Codelet, CodeletBuilder};
 use super::failure::{Outcome, SubmitError};
 use super::nest::NestState;
 use super::record::{RareFields, TaskKey};
-use crate::context::{ContextCore, SchedContext, current};
-use crate::core::{Core, Entry, NO_CODELET, TaskPlace};
+use crate::context::SchedContext;
+use crate::core::{Core, Entry, NO_CODELET};
 use crate::data::access::AccessList;
 use crate::data::replicated::ReplicatedData;
 use crate::data::{DataHeader, DataSize, Handle, Scratchpad};
 use crate::recording::Draft;
-use crate::worker::{executed_here, this_worker};
-use sched_core::{ArchSet, TaskId, WorkerSet};
+use crate::worker::this_worker;
+use sched_core::ArchSet;
 use sched_graph::{AccessMode, ContextId, Where};
 use sched_model::DataShape;
-use sched_sync::in_flight::Refused;
-use sched_text::hash::FNV_1A_EMPTY;
-use sched_trace::Event;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Instant;
 
 /// Submits tasks: the runtime itself, or its substitute inside a task. Cheap to clone; keeps no worker alive.
@@ -170,25 +172,6 @@ impl Submitter {
         }
         key
     }
-}
-
-impl Core {
-    /// Announces the submission of a task to those who follow submissions.
-    #[cold]
-    pub(crate) fn announce(&self, context: &ContextCore, place: TaskPlace, sequence: u64) {
-        self.backend.record(this_worker(self), || Event::Submitted { task: TaskId::new(sequence) });
-        context.ahead.note(place, sequence);
-    }
-}
-
-/// Footprint of a task without data.
-const NO_DATA: u64 = FNV_1A_EMPTY;
-
-/// The places that a task is restricted to, on the machine of its runtime.
-#[derive(Clone)]
-pub(crate) struct Restriction {
-    pub(crate) archs: ArchSet,
-    pub(crate) workers: Option<WorkerSet>,
 }
 
 /// Settings of a task before submission.
@@ -343,158 +326,5 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             return Ok(task);
         }
         self.submit_as::<false>()
-    }
-
-    // Longer than most functions: each call out of it costs a submission some 17 instructions, to save registers.
-    #[inline(always)]
-    fn submit_as<const SPECIAL: bool>(mut self) -> Result<TaskRef, SubmitError> {
-        let core = &*self.submitter.core;
-        let facts = &self.codelet.inner.facts;
-        let foreign = |what| SubmitError::Foreign { codelet: facts.name.clone(), what };
-        if facts.runtime != core.id {
-            return Err(foreign("itself"));
-        }
-        if !facts.archs.intersects(core.archs) {
-            return Err(facts.no_worker());
-        }
-        let after: &[TaskRef] = &self.after;
-        if after.iter().any(|task| task.runtime != core.id) && !(SPECIAL && self.is_captured()) {
-            return Err(foreign("a task to wait for"));
-        }
-        let mut accesses: SmallVec<[(&Arc<DataHeader>, AccessMode); 4]> = SmallVec::new();
-        let mut footprint = NO_DATA;
-        // Whether there are parts of data, or lent data; and whether data commutes.
-        let (mut has_special, mut commutes) = (false, false);
-        if L::IS_EMPTY {
-            if let Some(modelled) = self.codelet.inner.footprint(&self.params, &[]) {
-                footprint = modelled;
-            }
-        } else {
-            L::visit(&self.handles, &mut |header, mode| accesses.push((header, mode)));
-            let is_plain = |(header, mode): &(&Arc<DataHeader>, AccessMode)| {
-                header.is_plain_of(core.id) && *mode != AccessMode::Commute
-            };
-            if !accesses.iter().all(is_plain) {
-                has_special = core.check_special(&facts.name, &accesses)?;
-                commutes = accesses.iter().any(|(_, mode)| *mode == AccessMode::Commute);
-            }
-            // In the codelet's order, not in that of data ids.
-            let modelled = self.codelet.inner.footprint(&self.params, &accesses);
-            if accesses.len() > 1 {
-                accesses.sort_unstable_by_key(|(header, _)| header.id);
-            }
-            let writes_twice = |pair: &[(&Arc<DataHeader>, AccessMode)]| {
-                pair[0].0.id == pair[1].0.id && (pair[0].1.writes() || pair[1].1.writes())
-            };
-            if accesses.windows(2).any(writes_twice) {
-                return Err(SubmitError::Aliased { codelet: facts.name.clone() });
-            }
-            accesses.dedup_by_key(|(header, _)| header.id);
-            let hash = |hash: u64, header: &DataHeader| (hash ^ header.bytes).wrapping_mul(0x0100_0000_01b3);
-            let plain = || accesses.iter().fold(NO_DATA, |so_far, (header, _)| hash(so_far, header));
-            footprint = modelled.unwrap_or_else(plain);
-        }
-        if commutes {
-            let commuting = accesses.iter().filter(|(_, mode)| *mode == AccessMode::Commute);
-            self.rare.get_or_insert_default().turns = commuting.map(|(header, _)| Arc::clone(header)).collect();
-            core.outcomes.note_commute();
-        }
-        let mut restriction = None;
-        if SPECIAL {
-            restriction = self.restriction()?;
-            if self.is_captured() {
-                drop(accesses);
-                return self.capture(footprint, restriction);
-            }
-            if facts.nests {
-                let named = accesses.iter().map(|(header, mode)| (Arc::clone(header), *mode)).collect();
-                self.rare.get_or_insert_default().nests = Some(NestState::new(named));
-            }
-            if let Some(nest) = self.rare.as_mut().and_then(|rare| rare.nested_in.take()) {
-                drop(accesses);
-                return self.submit_nested(&nest, footprint, restriction);
-            }
-        }
-        // The last step that can fail: from here on the context counts the task.
-        let (context, priority) = self.admit(facts)?;
-
-        let place = core.take_slot(facts);
-        // Not made before the branch that uses it: it would go through memory.
-        let entry = || Entry {
-            place,
-            context: context.number,
-            priority,
-            archs: facts.archs,
-            codelet: facts.number,
-            width: facts.width,
-            sched_data: self.sched_data,
-            footprint,
-            after,
-            accesses: if L::IS_EMPTY { &[] } else { &accesses },
-        };
-        let (key, links) = if has_special { core.enter_with_parts(entry()) } else { core.enter(entry()) };
-        if let Some(restriction) = restriction {
-            core.restrict(place, &restriction);
-        }
-        if context.ahead.is_attended() {
-            core.announce(context, place, key.sequence);
-            core.capture().inspect(|capture| self.note_in(capture, context.number, place, key.sequence));
-        }
-        drop(accesses);
-        let record = place.record;
-        {
-            let mut body = record.body.lock();
-            put_job(&mut body.job, self.codelet, self.handles, self.params);
-            if let Some(rare) = self.rare {
-                if SPECIAL {
-                    core.note_nest(key, &rare);
-                }
-                body.add_rare(record, rare);
-            }
-        }
-        if record.submitted(links) {
-            core.make_ready(context, place, this_worker(core));
-        }
-        Ok(TaskRef { key, runtime: core.id })
-    }
-
-    /// Context of the task, which counts it from now on, and its priority there.
-    #[inline(always)]
-    pub(super) fn admit(&self, codelet: &CodeletFacts) -> Result<(&'a ContextCore, i32), SubmitError> {
-        let core = &*self.submitter.core;
-        let (number, serial) = match self.context {
-            Some(context) if context.submitter.core.id != core.id => {
-                return Err(SubmitError::Foreign { codelet: codelet.name.clone(), what: "a context" });
-            }
-            Some(context) => (context.context.number, Some(context.serial)),
-            None => current(core.id),
-        };
-        let context = core.roster.get(number);
-        let (mut least, mut greatest) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
-        if least > greatest {
-            (least, greatest) = core.look_closer(context, &codelet.name)?.into_inner();
-        }
-        let priority = self.priority.unwrap_or_else(|| 0.max(least).min(greatest));
-        if self.priority.is_some() && !(least..=greatest).contains(&priority) {
-            return Err(SubmitError::Priority {
-                codelet: codelet.name.clone(),
-                context: context.name(),
-                priority,
-                min: least,
-                max: greatest,
-            });
-        }
-        if number != ContextId::DEFAULT {
-            // A task of the context itself may still submit to it while it is being deleted.
-            let inside = executed_here(core) == Some(number);
-            if let Err(Refused { tell }) = context.in_flight.reserve(serial.filter(|_| !inside)) {
-                if tell {
-                    core.outcomes.tell();
-                }
-                let context = self.context.map_or_else(|| context.name(), |context| context.name().to_owned());
-                return Err(SubmitError::Deleted { codelet: codelet.name.clone(), context });
-            }
-        }
-        Ok((context, priority))
     }
 }

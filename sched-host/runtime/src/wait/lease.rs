@@ -5,21 +5,20 @@ use super::data::Data;
 use super::{DataError, Entered, Turn};
 use crate::Runtime;
 use crate::core::Core;
-use crate::task::cancel::cancelled;
-use crate::task::failure::Outcome;
 use crate::task::submit::Submitter;
 use parking_lot::Mutex;
-use sched_graph::{AccessMode, ContextId};
+use sched_graph::AccessMode;
 use sched_tree::SlotId;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 use std::task::{Wake, Waker};
 
-/// A turn at data that has come. It may be moved to another thread, and ends when it is dropped.
+/// A turn at data that has come. It may be moved to another thread, and ends when it is dropped. Data that was leased for
+/// writing and not written keeps its value.
 ///
-/// While there are leases, or such that have not come yet, a run without progress does not count as stalled: they depend
-/// on what the runtime does not see.
+/// From the request for a lease to its end, a run without progress does not count as stalled: it depends on what the
+/// runtime does not see.
 pub struct Lease<D: Data> {
     handle: D,
     submitter: Submitter,
@@ -55,11 +54,7 @@ impl<D: Data> Lease<D> {
     /// reading it is an error that gives this reason.
     pub fn fail(self, why: &str) {
         let core = &self.submitter.core;
-        let place = core.place(self.slot);
-        let cause = cancelled(place.slot, String::new(), None, why);
-        let (number, outcome) = (place.slot.head().sequence.load(Relaxed), Outcome::Cancelled(Arc::clone(&cause)));
-        core.outcomes.note_bad(ContextId::DEFAULT, number, &outcome, &cause, false);
-        self.handle.header().note_bad(number);
+        core.note_invalid(core.place(self.slot), self.handle.header(), why);
     }
 }
 

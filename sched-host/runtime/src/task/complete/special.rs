@@ -2,8 +2,8 @@
 //! are no tasks. The usual tasks pass them by.
 
 use super::super::cancel::cancelled;
-use super::super::codelet::Job;
 use super::super::failure::Outcome;
+use super::super::job::Job;
 use super::super::record::{Callback, RareFields, Taken};
 use super::{LATE, WorkerScratch, aside, clear, note_bad_data};
 use crate::core::{Core, TaskPlace};

@@ -1,19 +1,24 @@
 //! The parts of a submission that only tasks with rare fields or of special codelets have. The usual tasks pass them by.
 
-use super::super::codelet::TypedJob;
-use super::super::failure::SubmitError;
-use super::super::record::TaskKey;
-use super::{Restriction, TaskBuilder, TaskRef};
-use crate::capture::{Capture, Submission};
-use crate::core::TaskPlace;
-use crate::data::access::AccessList;
-use crate::recording::{DraftTask, RecordedJob};
+use super::steps::Restriction;
+use super::{Submitter, TaskBuilder, TaskRef};
+use crate::capture::Submission;
+use crate::context::{ContextCore, SchedContext};
+use crate::core::{Core, TaskPlace};
+use crate::data::access::{AccessList, Visitor};
+use crate::recording::DraftTask;
+use crate::task::codelet::CodeletFacts;
+use crate::task::failure::SubmitError;
+use crate::task::job::{Job, TypedJob};
+use crate::task::record::{RareFields, TaskKey};
 use sched_core::WorkerId;
-use sched_graph::{ContextId, Where};
+use sched_graph::Where;
 use sched_tree::SlotId;
+use smallvec::SmallVec;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
-impl<L: AccessList, P: Send + 'static> TaskBuilder<'_, L, P> {
+impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     /// [Submits](Self::submit) a task with rare fields, or of a special codelet. Out of line, so that other submissions
     /// are not longer for it.
     #[cold]
@@ -22,39 +27,97 @@ impl<L: AccessList, P: Send + 'static> TaskBuilder<'_, L, P> {
         self.submit_as::<true>()
     }
 
-    /// Notes the submission in the captured graph of the program.
-    #[cold]
-    pub(in crate::task) fn note_in(&self, capture: &Capture, context: ContextId, place: TaskPlace, sequence: u64) {
-        let rare = self.rare.as_deref();
-        let submission = Submission {
-            sequence,
-            context,
-            head: place.slot.head(),
-            facts: &self.codelet.inner.facts,
-            name: rare.and_then(|rare| rare.name.as_deref()),
-            only: rare.and_then(|rare| rare.only.as_ref()).or(self.codelet.inner.facts.only.first()),
-            after: &mut self.after.iter().map(TaskRef::sequence),
-        };
-        capture.note_submitted(submission, |visit| L::visit(&self.handles, visit));
-    }
-
     /// Whether a recording captures the task.
     #[cold]
     pub(super) fn is_captured(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.draft.is_some())
     }
 
-    /// Adds the task to the recording that captures it.
+    /// The task with the types of the codelet erased.
     #[cold]
+    pub(super) fn into_request(self) -> Request<'a> {
+        let TaskBuilder { submitter, codelet, params, handles, context, priority, sched_data, after, rare } = self;
+        let job = TypedJob { codelet: Arc::clone(&codelet.inner), arguments: Some((handles, params)) };
+        Request { submitter, job: Box::new(job), context, priority, sched_data, after, rare }
+    }
+
+    /// The places that the codelet and the task are restricted to; `None` if there is no restriction.
+    #[cold]
+    pub(super) fn restriction(&self) -> Result<Option<Restriction>, SubmitError> {
+        let only = self.rare.as_ref().and_then(|rare| rare.only.as_ref());
+        restriction(&self.submitter.core, &self.codelet.inner.facts, only)
+    }
+}
+
+fn restriction(core: &Core, facts: &CodeletFacts, of_task: Option<&Where>) -> Result<Option<Restriction>, SubmitError> {
+    let only = facts.only.iter().chain(of_task);
+    if only.clone().next().is_none() {
+        return Ok(None);
+    }
+    let machine = (0..).map(WorkerId).zip(core.facts.iter().map(|worker| worker.arch));
+    match Where::remaining(only.clone(), facts.archs, machine) {
+        Some((archs, workers)) => Ok(Some(Restriction { archs, workers })),
+        None => {
+            let places: Vec<String> = only.map(Where::to_string).collect();
+            Err(SubmitError::Nowhere { codelet: facts.name.clone(), places: places.join(" and ") })
+        }
+    }
+}
+
+/// A task whose submission takes a way of its own, with the types of the codelet erased: what it takes is compiled once,
+/// not once for each type of codelet.
+pub(in crate::task) struct Request<'a> {
+    pub(in crate::task) submitter: &'a Submitter,
+    pub(in crate::task) job: Box<dyn Job>,
+    pub(in crate::task) context: Option<&'a SchedContext>,
+    pub(in crate::task) priority: Option<i32>,
+    pub(in crate::task) sched_data: u64,
+    pub(in crate::task) after: SmallVec<[TaskRef; 2]>,
+    pub(in crate::task) rare: Option<Box<RareFields>>,
+}
+
+impl Core {
+    /// Announces a submission to those who follow submissions, and notes it in the captured graph of the program. `visit`
+    /// visits the accesses of the task.
+    #[cold]
+    pub(in crate::task) fn announce_with<'h>(
+        &self,
+        facts: &CodeletFacts,
+        rare: Option<&RareFields>,
+        after: &[TaskRef],
+        context: &ContextCore,
+        place: TaskPlace,
+        visit: &mut dyn FnMut(&mut Visitor<'_, 'h>),
+    ) {
+        let head = place.slot.head();
+        let sequence = head.sequence.load(Relaxed);
+        self.announce(context, place, sequence);
+        let Some(capture) = self.capture() else { return };
+        let submission = Submission {
+            sequence,
+            context: context.number,
+            head,
+            facts,
+            name: rare.and_then(|rare| rare.name.as_deref()),
+            only: rare.and_then(|rare| rare.only.as_ref()).or(facts.only.first()),
+            after: &mut after.iter().map(TaskRef::sequence),
+        };
+        capture.note_submitted(submission, visit);
+    }
+}
+
+impl Request<'_> {
+    /// Adds the task to the recording that captures it.
     pub(super) fn capture(self, footprint: u64, restriction: Option<Restriction>) -> Result<TaskRef, SubmitError> {
-        let codelet = || self.codelet.inner.facts.name.clone();
+        let facts = Arc::clone(self.job.facts());
+        let codelet = || facts.name.clone();
         let mut rare = self.rare.unwrap_or_default();
         let Some(draft) = rare.draft.take() else { return Err(SubmitError::Ended { codelet: codelet() }) };
         let once = [
             (self.context.is_some(), "a context"),
             (rare.callback.is_some(), "a callback"),
             (rare.deadline.is_some(), "a deadline"),
-            (self.codelet.inner.facts.nests, "nested tasks"),
+            (facts.nests, "nested tasks"),
         ];
         if let Some((_, what)) = once.into_iter().find(|(is_set, _)| *is_set) {
             return Err(SubmitError::Recorded { codelet: codelet(), what });
@@ -63,29 +126,9 @@ impl<L: AccessList, P: Send + 'static> TaskBuilder<'_, L, P> {
             return Err(SubmitError::Foreign { codelet: codelet(), what: "a task to wait for" });
         }
         let after = self.after.iter().map(|task| task.key.sequence as u32 - 1).collect();
-        let codelet = Arc::clone(&self.codelet.inner);
-        let job = Box::new(RecordedJob(TypedJob { codelet, arguments: Some((self.handles, self.params)) }));
-        let (priority, sched_data) = (self.priority, self.sched_data);
+        let (job, priority, sched_data) = (self.job.recorded(), self.priority, self.sched_data);
         let id = draft.id;
         let place = draft.add(DraftTask { job, rare, priority, sched_data, footprint, restriction, after });
         Ok(TaskRef { key: TaskKey { slot: SlotId(0), sequence: place }, runtime: id })
-    }
-
-    /// The places that the codelet and the task are restricted to; `None` if there is no restriction.
-    #[cold]
-    pub(super) fn restriction(&self) -> Result<Option<Restriction>, SubmitError> {
-        let (core, facts) = (&*self.submitter.core, &self.codelet.inner.facts);
-        let only = facts.only.iter().chain(self.rare.as_ref().and_then(|rare| rare.only.as_ref()));
-        if only.clone().next().is_none() {
-            return Ok(None);
-        }
-        let machine = (0..).map(WorkerId).zip(core.facts.iter().map(|worker| worker.arch));
-        match Where::remaining(only.clone(), facts.archs, machine) {
-            Some((archs, workers)) => Ok(Some(Restriction { archs, workers })),
-            None => {
-                let places: Vec<String> = only.map(Where::to_string).collect();
-                Err(SubmitError::Nowhere { codelet: facts.name.clone(), places: places.join(" and ") })
-            }
-        }
     }
 }
