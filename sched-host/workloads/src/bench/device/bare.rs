@@ -90,15 +90,17 @@ impl Bare {
         };
         let empty = each(1)?;
         let missing = length.as_secs_f64() - empty;
+        if missing <= 0.0 {
+            return Ok(1);
+        }
         let mut steps = 1000;
-        while missing > 0.0 {
+        loop {
             let spent = each(steps)? - empty;
             if spent * 4.0 >= missing || steps > u32::MAX / 8 {
                 return Ok((f64::from(steps) * missing / spent.max(1e-9)).max(1.0) as u32);
             }
             steps *= 4;
         }
-        Ok(1)
     }
 
     /// Time to copy arrays of this size to the device, one after the other, each to a buffer that is there.
