@@ -154,9 +154,27 @@ impl std::fmt::Debug for Node<'_> {
 /// Number of children per query to the host.
 const AT_ONCE: usize = 16;
 
+/// Number of children queried at once where there are more.
+const MANY_AT_ONCE: usize = 128;
+
 /// Queries the children in chunks: `ask` fills in the answers from a given child on, and `each` receives them in order.
 #[inline]
-fn in_chunks<T: Copy>(children: u32, unasked: T, ask: impl Fn(u32, &mut [T]), mut each: impl FnMut(Child, T)) {
+fn in_chunks<T: Copy>(children: u32, unasked: T, ask: impl Fn(u32, &mut [T]), each: impl FnMut(Child, T)) {
+    // The storage is initialised in each call, so that of few children is small.
+    if children as usize <= AT_ONCE {
+        in_chunks_of::<T, AT_ONCE>(children, unasked, ask, each);
+    } else {
+        in_chunks_of::<T, MANY_AT_ONCE>(children, unasked, ask, each);
+    }
+}
+
+#[inline]
+fn in_chunks_of<T: Copy, const AT_ONCE: usize>(
+    children: u32,
+    unasked: T,
+    ask: impl Fn(u32, &mut [T]),
+    mut each: impl FnMut(Child, T),
+) {
     let mut answers = [unasked; AT_ONCE];
     let mut first = 0;
     while first < children {

@@ -328,6 +328,55 @@ proptest! {
         prop_assert!(outcome.memories[1..].iter().all(|memory| memory.peak <= kilobytes * 1000));
         prop_assert_eq!(outcome.workers.iter().map(|worker| worker.tasks).sum::<u64>(), graph.tasks.len() as u64);
         prop_assert!(outcome.makespan >= outcome.critical_path);
+        let bounds = machine.bounds(&graph, &graph.dependencies()).expect("all tasks can run");
+        prop_assert!(bounds.transfers >= bounds.best());
+        prop_assert!(outcome.makespan.as_secs_f64() >= bounds.transfers * (1.0 - 1e-9), "{bounds}, {outcome:?}");
+    }
+
+    /// A chain that alternates between a core and a device moves its data each time: the bound with transfers has that,
+    /// and no policy is below it.
+    #[test]
+    fn no_schedule_is_shorter_than_the_bound_with_transfers(
+        policy in 0usize..library().len(),
+        tasks in prop::collection::vec((0usize..4, 0usize..4, 0usize..3), 1..40),
+        megabytes in 1u64..20,
+        switch in any::<bool>(),
+    ) {
+        let mut graph = TaskGraph::new("random accesses");
+        let kind = graph.add_kind("k");
+        let data: Vec<_> = (0..4).map(|at| graph.add_data(Datum::new((at + 1) * megabytes * 100_000))).collect();
+        for (one, other, shape) in tasks {
+            let lengths = Lengths::default();
+            let lengths = match shape {
+                0 => lengths.with(Arch::CPU, Duration::from_micros(300)),
+                1 => lengths.with(Arch::CUDA, Duration::from_micros(100)),
+                _ => lengths.with(Arch::CPU, Duration::from_micros(800)).with(Arch::CUDA, Duration::from_micros(90)),
+            };
+            let mut task = Task::new(kind).access(data[one], [AccessMode::ReadWrite, AccessMode::Write][shape % 2]);
+            if other != one {
+                task = task.access(data[other], AccessMode::Read);
+            }
+            task.lengths = lengths;
+            graph.add_task(task);
+        }
+        let links = if switch {
+            r#"switch "s"
+            link "ram" "s" bandwidth="4 GB/s" latency="10 us"
+            repeat 2 { link "s" "gpu{}" bandwidth="6 GB/s" latency="2 us"; }"#
+        } else {
+            r#"repeat 2 { link "ram" "gpu{}" bandwidth="3 GB/s" latency="8 us"; }"#
+        };
+        let machine = platform(&format!(
+            r#"memory "ram"
+            repeat 2 {{ memory "gpu{{}}" device=#true; }}
+            {links}
+            workers "cpu" count=2 memory="ram"
+            repeat 2 {{ workers "gpu" count=1 arch="cuda" memory="gpu{{}}" pipeline=2; }}"#
+        ));
+        let bounds = machine.bounds(&graph, &graph.dependencies()).expect("all tasks can run");
+        let name = library()[policy].name;
+        let (outcome, _) = run(&graph, &machine, name, 1).expect("it runs to the end");
+        prop_assert!(outcome.makespan.as_secs_f64() >= bounds.transfers * (1.0 - 1e-9), "{bounds}, {outcome:?}");
     }
 }
 

@@ -151,12 +151,20 @@ impl Weights {
     /// If there are no candidates.
     pub(super) fn choose(&self, now: Time, candidates: &mut [Candidate]) -> (Candidate, u64) {
         let now = now.as_nanos();
-        let (mut min_end, mut max_avail) = (u64::MAX, 0);
-        for candidate in &mut *candidates {
+        let (mut min_end, mut max_avail, mut first) = (u64::MAX, 0, 0);
+        let mut by_end_alone = self.alpha > 0.0 && self.idle_power == 0.0;
+        for (at, candidate) in candidates.iter_mut().enumerate() {
             candidate.avail = candidate.avail.max(now);
             candidate.complete(now);
-            min_end = min_end.min(candidate.end);
+            if candidate.end < min_end {
+                (min_end, first) = (candidate.end, at);
+            }
             max_avail = max_avail.max(candidate.avail);
+            by_end_alone &= candidate.transfer == 0 && candidate.energy == 0.0;
+        }
+        // The fitness is zero for the first to end, and for nobody who ends later.
+        if let Some(best) = candidates.get(first).filter(|_| by_end_alone) {
+            return (*best, min_end);
         }
         let mut best: Option<(f64, &Candidate)> = None;
         for candidate in &*candidates {
@@ -183,8 +191,121 @@ impl Weights {
     }
 }
 
+/// Neighbouring children with equal costs for a task, and the one of them that would end first.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// Number of children.
+    count: u32,
+    length: u64,
+    transfer: u64,
+    energy: f64,
+    workers: u32,
+    /// The first of the children that end first, and its `avail`.
+    first: (u32, u64),
+    /// Time at which the data is there and that child is free.
+    start: u64,
+}
+
+/// Storage of a decision by runs.
+#[derive(Default, Debug)]
+pub(super) struct Runs {
+    runs: Vec<Run>,
+    /// Whether any worker can execute the task.
+    someone: bool,
+    max_avail: u64,
+}
+
+impl Weights {
+    /// Whether, of children with equal costs, the first to end is the best. Otherwise ends do not count.
+    pub(super) fn prefer_ends(&self) -> bool {
+        self.alpha > 0.0
+    }
+
+    /// [`estimate`](Self::estimate) by runs of children with equal costs.
+    pub(super) fn estimate_runs(&self, node: Node<'_>, task: &Task, runs: &mut Runs) -> Basis {
+        let mut known = false;
+        node.prospect_runs(task, self.gamma != 0.0, |count, prospect| {
+            runs.someone |= prospect.able > 0;
+            known |= prospect.length.is_some();
+            runs.runs.push(Run {
+                count,
+                length: prospect.length.unwrap_or(u64::MAX),
+                transfer: self.charged(prospect.transfer),
+                energy: prospect.energy.unwrap_or(0.0),
+                workers: prospect.able,
+                first: (0, 0),
+                start: u64::MAX,
+            });
+        });
+        match (known, runs.someone) {
+            (true, _) => Basis::Known,
+            (false, true) => Basis::Unknown,
+            (false, false) => Basis::NoWorker,
+        }
+    }
+
+    /// [`choose`](Self::choose) among runs whose ends are known, where [ends are preferred](Self::prefer_ends).
+    pub(super) fn choose_run(&self, runs: &Runs) -> Option<Candidate> {
+        let known = || runs.runs.iter().filter(|run| run.length != u64::MAX);
+        let end_of = |run: &Run| run.start.saturating_add(run.length);
+        let min_end = known().map(end_of).min()?;
+        let mut best: Option<(f64, Candidate)> = None;
+        for run in known() {
+            let (child, avail) = run.first;
+            let Run { length, transfer, energy, workers, .. } = *run;
+            let child = Child(child);
+            let candidate =
+                Candidate { child, workers, length, transfer, energy, avail, end: end_of(run), asked: true };
+            let fitness = self.fitness(&candidate, min_end, runs.max_avail);
+            if best.is_none_or(|(least, _)| fitness < least) {
+                best = Some((fitness, candidate));
+            }
+        }
+        best.map(|(_, candidate)| candidate)
+    }
+}
+
+impl Runs {
+    /// Asks when each child can start, and finds the one of each run that ends first. *Hop.*
+    pub(super) fn ask(&mut self, node: Node<'_>, now: Time) {
+        node.ends_below(self.taker(now.as_nanos()));
+    }
+
+    /// Takes each child and its end, in order.
+    fn taker(&mut self, now: u64) -> impl FnMut(Child, Time) {
+        let Runs { runs, max_avail, .. } = self;
+        let mut runs = runs.iter_mut();
+        let (mut run, mut left, mut arrival) = (None, 0, 0);
+        move |child, end| {
+            if left == 0 {
+                run = runs.next();
+                (left, arrival) =
+                    run.as_ref().map_or((u32::MAX, 0), |run: &&mut Run| (run.count, now.saturating_add(run.transfer)));
+            }
+            left -= 1;
+            let Some(run) = run.as_mut().filter(|run| run.length != u64::MAX) else { return };
+            let avail = end.as_nanos().max(now);
+            *max_avail = (*max_avail).max(avail);
+            let start = avail.max(arrival);
+            if start < run.start {
+                run.start = start;
+                run.first = (child.0, avail);
+            }
+        }
+    }
+}
+
 /// Asks when each candidate can start. Candidates are in order of the children. *Hop.*
 pub(super) fn ask_ends(node: Node<'_>, candidates: &mut [Candidate]) {
+    if candidates.len() == node.children().len() {
+        let mut candidates = candidates.iter_mut();
+        return node.ends_below(|_, end| {
+            if let Some(candidate) = candidates.next() {
+                candidate.avail = end.as_nanos();
+                candidate.asked = true;
+            }
+        });
+    }
     let mut candidates = candidates.iter_mut().peekable();
     node.ends_below(|child, end| {
         if let Some(candidate) = candidates.next_if(|candidate| candidate.child == child) {
@@ -241,6 +362,19 @@ pub(super) fn with_candidates<T>(body: impl FnOnce(&mut Vec<Candidate>) -> T) ->
     candidates.clear();
     let answer = body(&mut candidates);
     SPARE.set(candidates);
+    answer
+}
+
+/// [`with_candidates`] for runs.
+pub(super) fn with_runs<T>(body: impl FnOnce(&mut Runs) -> T) -> T {
+    thread_local! {
+        static SPARE: Cell<Runs> = const { Cell::new(Runs { runs: Vec::new(), someone: false, max_avail: 0 }) };
+    }
+    let mut runs = SPARE.take();
+    runs.runs.clear();
+    (runs.someone, runs.max_avail) = (false, 0);
+    let answer = body(&mut runs);
+    SPARE.set(runs);
     answer
 }
 

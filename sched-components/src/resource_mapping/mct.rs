@@ -42,7 +42,7 @@ impl Build for Mct {
 
 impl Component for Mct {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        self.soonest.push_task(node, task, |_, _| {})
+        self.soonest.push_anywhere(node, task)
     }
 }
 

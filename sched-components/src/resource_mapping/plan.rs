@@ -265,6 +265,7 @@ impl Plan {
         }
         let mut agenda = std::mem::take(&mut *self.agenda.lock());
         agenda.full.fill(false);
+        agenda.forget_ended(submitted);
         let mut moved = false;
         loop {
             let (go_on, taken) = self.step(node, submitted, &mut agenda);

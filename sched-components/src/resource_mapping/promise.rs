@@ -93,12 +93,20 @@ impl Promises {
             }
         }
         let chosen = choose(candidates);
-        book.on_the_way += 1;
-        let promise = &mut book.children[chosen.child.0 as usize];
-        promise.on_the_way += 1;
-        // Several workers share the work of a child.
-        promise.until = chosen.avail.saturating_add((chosen.end - chosen.avail) / u64::from(chosen.workers.max(1)));
+        book.promise(&chosen);
         Some(chosen)
+    }
+
+    /// Promises the task to `chosen` if no other decision interferes: no task is on its way, and none has landed since
+    /// the candidates were asked.
+    pub(super) fn settle_alone(&self, seen: Seen, chosen: &Candidate) -> bool {
+        let book = &mut *self.book.lock();
+        if book.on_the_way > 0 || book.landed != seen.0 {
+            return false;
+        }
+        book.reach(std::slice::from_ref(chosen));
+        book.promise(chosen);
+        true
     }
 
     /// Records that the push has returned: the child accepted the task, or did not.
@@ -115,6 +123,14 @@ impl Promises {
 }
 
 impl Book {
+    fn promise(&mut self, chosen: &Candidate) {
+        self.on_the_way += 1;
+        let promise = &mut self.children[chosen.child.0 as usize];
+        promise.on_the_way += 1;
+        // Several workers share the work of a child.
+        promise.until = chosen.avail.saturating_add((chosen.end - chosen.avail) / u64::from(chosen.workers.max(1)));
+    }
+
     /// Makes room for promises of these children, which are in order: the component learns their number only in its
     /// first call.
     fn reach(&mut self, candidates: &[Candidate]) {

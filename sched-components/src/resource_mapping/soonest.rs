@@ -1,7 +1,7 @@
 //! The decision of components that send each task to the child that is expected to complete it first: `mct`, and
 //! `block-cyclic` among the children that it allows.
 
-use super::completion::{Basis, Candidate, Weights, ask_ends, deliver, least_loaded, with_candidates};
+use super::completion::{Basis, Candidate, Weights, ask_ends, deliver, least_loaded, with_candidates, with_runs};
 use super::promise::Promises;
 use sched_core::*;
 
@@ -53,6 +53,34 @@ impl Soonest {
             }
             Decision::None => Err(Refused::new(task, Refusal::NoWorker)),
         }
+    }
+
+    /// [`push_task`](Self::push_task) without a restriction. *Hop.*
+    #[inline]
+    pub(super) fn push_anywhere(&self, node: Node<'_>, mut task: Task) -> Push {
+        match self.decide_by_runs(node, &task) {
+            Some(chosen) => {
+                chosen.predict(&mut task);
+                let answer = deliver(node, chosen.child, task);
+                self.promises.landed(chosen.child, answer.is_ok());
+                answer
+            }
+            None => self.push_task(node, task, |_, _| {}),
+        }
+    }
+
+    /// The decision that [`decide`](Self::decide) makes, at a lower cost where many children have equal costs; `None`
+    /// where another decision interferes, and where no length is known.
+    fn decide_by_runs(&self, node: Node<'_>, task: &Task) -> Option<Candidate> {
+        with_runs(|runs| {
+            if !self.weights.prefer_ends() || self.weights.estimate_runs(node, task, runs) != Basis::Known {
+                return None;
+            }
+            let seen = self.promises.begin();
+            runs.ask(node, node.now());
+            let chosen = self.weights.choose_run(runs)?;
+            self.promises.settle_alone(seen, &chosen).then_some(chosen)
+        })
     }
 
     #[inline]

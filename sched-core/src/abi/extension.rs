@@ -80,6 +80,7 @@ pub const KNOWN: &[KnownExtension] = &[
     KnownExtension::of::<HostTimes>(),
     KnownExtension::of::<HostTeams>(),
     KnownExtension::of::<HostProspects>(),
+    KnownExtension::of::<HostProspectRuns>(),
     KnownExtension::of::<HostGraph>(),
     KnownExtension::of::<HostEnds>(),
     KnownExtension::of::<HostNeighbours>(),
@@ -171,6 +172,36 @@ pub struct HostProspects {
 
 impl Named for HostProspects {
     const NAME: &'static str = "children-prospects/1";
+}
+
+/// Since 1.1, offered by the host: the expected cost of a task below the children of a node, once for each run of
+/// neighbouring children with equal prospects.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct HostProspectRuns {
+    /// Writes [`Node::prospect_runs`](crate::Node::prospect_runs), in order, and returns their number; 0 where there
+    /// are more than `into` has room for.
+    pub below: extern "C" fn(
+        call: CallRef<'_>,
+        node: u32,
+        task: RawTask,
+        with_energy: bool,
+        into: RSliceMut<'_, RawProspectRun>,
+    ) -> u32,
+}
+
+impl Named for HostProspectRuns {
+    const NAME: &'static str = "children-prospect-runs/1";
+}
+
+/// Neighbouring children with equal prospects.
+#[repr(C)]
+#[derive(StableAbi, Clone, Copy)]
+pub struct RawProspectRun {
+    /// Number of children.
+    pub count: u32,
+    /// The prospect of each.
+    pub prospect: RawProspect,
 }
 
 /// See [`Prospect`](crate::Prospect).

@@ -1,7 +1,7 @@
 //! The expected cost of a task below each child, for components that compare their children.
 
 use super::{Child, Node, in_chunks};
-use crate::abi::extension::{HostProspects, RawProspect, offered};
+use crate::abi::extension::{HostProspectRuns, HostProspects, RawProspect, RawProspectRun, offered};
 use crate::estimate::{Estimate, nanos};
 use crate::task::Task;
 
@@ -19,6 +19,9 @@ pub struct Prospect {
     pub energy: Option<f64>,
 }
 
+/// Maximum number of runs of children that are queried at once.
+const RUNS: usize = 12;
+
 impl Node<'_> {
     /// Calls `each` with every child, in order, and the expected cost of `task` below it. `with_energy` requests the
     /// energy too.
@@ -34,6 +37,22 @@ impl Node<'_> {
             (table.below)(self.raw.call(), place.id, first, task.raw(), with_energy, prospects.into());
         };
         in_chunks(place.children, RawProspect::NONE, ask, |child, prospect| each(child, Prospect::read(prospect)));
+    }
+
+    /// [`prospects`](Self::prospects) of runs of neighbouring children with equal ones: calls `each` with the number of
+    /// children and their prospect, in order. On machines with many workers of few kinds it costs less.
+    ///
+    /// (Each child may be a run of its own, as it is with a host that does not group them.)
+    pub fn prospect_runs(&self, task: &Task, with_energy: bool, mut each: impl FnMut(u32, Prospect)) {
+        if let Some(table) = offered::<HostProspectRuns>(self.raw.host()) {
+            let mut runs = [RawProspectRun { count: 0, prospect: RawProspect::NONE }; RUNS];
+            let count =
+                (table.below)(self.raw.call(), self.id(), task.raw(), with_energy, (&mut runs[..]).into()) as usize;
+            if count > 0 {
+                return runs.iter().take(count).for_each(|run| each(run.count, Prospect::read(run.prospect)));
+            }
+        }
+        self.prospects(task, with_energy, |_, prospect| each(1, prospect));
     }
 
     /// The models' estimate of `task` on the workers below in the context that can execute it:

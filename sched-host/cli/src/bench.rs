@@ -2,6 +2,7 @@
 
 mod cholesky;
 mod decision;
+mod device;
 mod granularity;
 mod overhead;
 mod simulation;
@@ -28,6 +29,7 @@ enum What {
     Granularity(granularity::Args),
     Decision(decision::Args),
     Cholesky(cholesky::Args),
+    Device(device::Args),
     Simulation(simulation::Args),
 }
 
@@ -41,6 +43,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
         What::Granularity(args) => granularity::run(args, &registry, out),
         What::Decision(args) => decision::run(args, &registry, out),
         What::Cholesky(args) => cholesky::run(args, &registry, out),
+        What::Device(args) => device::run(args, &registry, out),
         What::Simulation(args) => simulation::run(args, &registry, out),
     }
 }
@@ -61,7 +64,7 @@ where
     Ok(Progress::new(false, false).share("measuring", bench)?)
 }
 
-/// JSON of all benchmarks but `overhead`, which prints more.
+/// JSON of benchmarks with one list of results.
 #[derive(Serialize)]
 struct Document<'a, T> {
     results: &'a [T],

@@ -6,7 +6,7 @@ mod seeds;
 mod table;
 
 use super::simulate::case::{Case, Recording, Simulated};
-use super::simulate::report::{Report, Run};
+use super::simulate::report::{Failed, Report, Run};
 use super::simulate::setup::Setup;
 use crate::contexts::ContextOptions;
 use crate::format::{FormatOptions, text_or_json};
@@ -17,6 +17,7 @@ use crate::progress::Progress;
 use crate::streams::{self, Sink, Target};
 use crate::values::positive;
 use miette::{IntoDiagnostic, miette};
+use references::Reference;
 use sched_trace::Trace;
 use sched_tree::plugin::Registry;
 use std::io::Write;
@@ -42,6 +43,7 @@ use std::sync::Arc;
   sched compare qr --policy tree-ws --policy tree-heft --gantt qr.svg    qr-tree-ws.svg and so on
   sched compare cholesky --platform numa-2x12 --policy tree-eager,tree-ws \\
                          --context a:workers=0-11 --context b:policy=tree-heft,workers=8-23
+  sched compare cholesky --platform cpu9-gpu3 --replay    static schedules with all that they leave out
   sched compare cholesky --noise spread=0.1 --seeds 9    which policies depend on exact models
   sched compare tasks.rec --starpu-sampling ~/.starpu/sampling --host mirage --json")]
 pub struct Args {
@@ -53,6 +55,11 @@ pub struct Args {
 
     #[command(flatten)]
     contexts: ContextOptions,
+
+    /// Replay the static schedules in the simulator too: each task on its planned worker, in the planned order, with
+    /// transfers, contention and overheads
+    #[arg(long, conflicts_with_all = ["seeds", "contexts"])]
+    replay: bool,
 
     /// Simulate each policy with this many seeds, from that of --seed, and show medians and spreads
     #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "html")]
@@ -91,12 +98,19 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     }
     let progress = Progress::new(true, args.format.is_json());
     let trace = args.pictures.wanted() || page.is_some();
-    let (simulated, failed) = case.simulate_all(&policies, &progress, |_| Recording { trace, events: None })?;
+    let (simulated, mut failed) = case.simulate_all(&policies, &progress, |_| Recording { trace, events: None })?;
     let mut contenders: Vec<(Run, Option<Trace>)> =
         simulated.into_iter().map(|Simulated { run, trace, .. }| (run, trace)).collect();
     if args.contexts.contexts.is_empty() {
-        let references = references::all(&case.graph, &case.platform);
-        contenders.extend(references.into_iter().map(|(run, trace)| (run, Some(trace))));
+        for Reference { run, trace: planned, replay, pinned } in references::all(&case.graph, &case.platform) {
+            contenders.push((run, Some(planned)));
+            if args.replay {
+                match case.replay(replay, pinned, trace) {
+                    Ok(Simulated { run, trace, .. }) => contenders.push((run, trace)),
+                    Err(error) => failed.push(Failed { policy: replay.to_owned(), why: error.to_string() }),
+                }
+            }
+        }
     }
     // Shortest makespan first.
     contenders.sort_by(|(a, _), (b, _)| a.makespan_s.total_cmp(&b.makespan_s));

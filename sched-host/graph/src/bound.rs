@@ -11,6 +11,14 @@
 //!
 //! Transfers take no time, so no schedule is shorter than the bounds, and not every bound can be reached.
 //!
+//! - The bound with **transfers** is the largest of these, and of the longest chain in which data that one task writes
+//!   and the next one reads in another memory crosses a link, as does each initial value that is read elsewhere than at
+//!   home. Each task chooses its pool, each transfer takes what it would alone, and pools of several memories may keep
+//!   data where it is, so this is a bound too ([`chain_with_transfers`] has the formula). It is the critical path with
+//!   the communication costs of the static schedulers (Topcuoglu, Hariri and Wu, *Performance-effective and
+//!   low-complexity task scheduling for heterogeneous computing*, 2002), with minima in the place of their means. It
+//!   does not count the volume that all chains move together.
+//!
 //! ```
 //! use sched_graph::bound::{Pool, bounds};
 //! use sched_graph::generate::cholesky;
@@ -31,6 +39,9 @@ mod classes;
 mod program;
 #[cfg(test)]
 mod tests;
+mod transfers;
+
+pub use transfers::{Origin, chain_with_transfers};
 
 use crate::priorities::bottom_levels;
 use crate::{Dependencies, Task, TaskGraph, TaskId};
@@ -53,16 +64,19 @@ pub struct Bounds {
     pub area: f64,
     /// The area with one chain of tasks that must run in sequence.
     pub mixed: f64,
+    /// The largest of these, and of the longest chain with its transfers; equal to the largest of these where nothing
+    /// is known of transfers.
+    pub transfers: f64,
 }
 
 impl Bounds {
-    /// Largest of the bounds.
+    /// Largest of the bounds without transfers.
     #[must_use]
     pub fn best(&self) -> f64 {
         self.critical_path.max(self.area).max(self.mixed)
     }
 
-    /// `makespan` in seconds divided by the largest bound; 1 is optimal. Also 1 if there is no work.
+    /// `makespan` in seconds divided by the largest bound without transfers; 1 is optimal. Also 1 if there is no work.
     #[must_use]
     pub fn ratio(&self, makespan: f64) -> f64 {
         if self.best() > 0.0 { makespan / self.best() } else { 1.0 }
@@ -70,10 +84,11 @@ impl Bounds {
 }
 
 impl std::fmt::Display for Bounds {
-    /// Lists the three bounds.
+    /// Lists the bounds.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Bounds { critical_path, area, mixed } = self;
-        write!(f, "critical path {critical_path:.6} s, area {area:.6} s, mixed {mixed:.6} s")
+        let Bounds { critical_path, area, mixed, transfers } = self;
+        write!(f, "critical path {critical_path:.6} s, area {area:.6} s, mixed {mixed:.6} s")?;
+        if *transfers > self.best() { write!(f, ", with transfers {transfers:.6} s") } else { Ok(()) }
     }
 }
 
@@ -137,7 +152,7 @@ pub fn bounds(
             chain = next;
         }
     }
-    Ok(Bounds { critical_path, area: area.makespan, mixed })
+    Ok(Bounds { critical_path, area: area.makespan, mixed, transfers: mixed })
 }
 
 /// Lower bounds where several workers of a pool may execute a task together: `work` gives the least worker time in
@@ -157,7 +172,8 @@ pub fn team_bounds(
     let lengths = Durations::of(graph, pools, seconds)?;
     let fastest = |task: TaskId| lengths.of_task(task).iter().copied().fold(f64::INFINITY, f64::min);
     let critical_path = bottom_levels(dependencies, fastest).into_iter().fold(0.0, f64::max);
-    Ok(Bounds { critical_path, area, mixed: area.max(critical_path) })
+    let mixed = area.max(critical_path);
+    Ok(Bounds { critical_path, area, mixed, transfers: mixed })
 }
 
 /// Tasks of a longest chain, where `length` gives the length of a task.

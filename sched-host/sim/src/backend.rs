@@ -217,6 +217,24 @@ impl Services for SimBackend {
         })
     }
 
+    fn busy_until_each(&self, workers: &[WorkerId], ends: &mut [u64]) -> bool {
+        for (worker, end) in workers.iter().zip(&mut *ends) {
+            let Some(busy) = self.busy.get(worker.index()) else { return false };
+            *end = busy.load(Relaxed);
+        }
+        // Without combined workers there are no teams.
+        if !self.combined.is_empty() {
+            let now = self.now.load(Relaxed);
+            for (worker, end) in workers.iter().zip(ends) {
+                match self.teams[worker.index()].load(Relaxed) {
+                    0 => {}
+                    teams => *end = (*end).max(now).saturating_add(teams),
+                }
+            }
+        }
+        true
+    }
+
     fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
         let workers = &self.platform.workers;
         let (a, b) = (workers.get(one.index())?, workers.get(other.index())?);

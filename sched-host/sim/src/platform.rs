@@ -3,6 +3,7 @@
 //! A platform is read from KDL text (see [`parse`](Platform::parse) for the language), shipped with the program
 //! ([`library`]), or made from the performance directory of a StarPU installation.
 
+mod bound;
 mod bus;
 mod draw;
 mod from_topology;
@@ -26,8 +27,7 @@ pub use starpu::{STARPU_OVERHEADS, StarpuError};
 
 use kernels::Work;
 use sched_core::{Arch, ArchSet, MemoryNode, WorkerId, WorkerSet};
-use sched_graph::bound::{BoundError, Bounds, Pool, bounds, team_bounds};
-use sched_graph::{Dependencies, Task, TaskGraph, Where};
+use sched_graph::{Task, TaskGraph, Where};
 use sched_machine::topology::CombinedSizes;
 use sched_tree::WorkerFacts;
 use std::collections::BTreeSet;
@@ -287,34 +287,6 @@ impl Platform {
     pub fn workers_by_class(&self) -> Vec<u32> {
         let count = |class| self.workers.iter().filter(|worker| worker.class == class).count() as u32;
         (0..self.classes.len()).map(count).collect()
-    }
-
-    /// Lower bounds of the makespan of `graph`.
-    ///
-    /// # Errors
-    /// If a task can run nowhere, or the linear program is not solved.
-    pub fn bounds(&self, graph: &TaskGraph, dependencies: &Dependencies) -> Result<Bounds, BoundError> {
-        let pools: Vec<Pool> = self.workers_by_class().into_iter().map(|workers| Pool { workers }).collect();
-        let runs = |task: &Task| graph.kind_of(task).runs;
-        let seconds =
-            |task: &Task, class, size| self.team_length(graph, task, class, size).map(|length| length.as_secs_f64());
-        let sizes = self.team_sizes();
-        if sizes.iter().all(|sizes| sizes.len() == 1) {
-            return bounds(
-                graph,
-                dependencies,
-                &pools,
-                |task, class| {
-                    if runs(task) { seconds(task, class, 1) } else { Some(0.0) }
-                },
-            );
-        }
-        let least = |task: &Task, class: usize, of: fn(f64, u16) -> f64| {
-            let each = sizes[class].iter().filter_map(|size| Some(of(seconds(task, class, *size)?, *size)));
-            if runs(task) { each.reduce(f64::min) } else { Some(0.0) }
-        };
-        let work = |task: &Task, class| least(task, class, |seconds, size| seconds * f64::from(size));
-        team_bounds(graph, dependencies, &pools, work, |task, class| least(task, class, |seconds, _| seconds))
     }
 
     /// For each class, the numbers of its workers that can execute a task: 1, and the sizes of combined workers if

@@ -3,9 +3,10 @@
 use super::Part;
 use super::attendance::{Post, PostNumber};
 use super::attended::attended;
+use super::backlog::Queued;
 use super::call::Call;
 use super::claims::Claims;
-use super::expected_ends;
+use super::expected_ends::{self, StraightBelow};
 use super::fallback::Fallback;
 use super::fault::Fault;
 use super::ledger::{Ledger, NodeId, NodeNumber, Phase, Slot};
@@ -65,6 +66,8 @@ pub(crate) struct LiveTree {
     pub(super) fallback: Arc<Fallback>,
     /// Whether a node was quarantined whose tasks were not taken back yet.
     pub(super) repairs: AtomicBool,
+    /// Whether a node was ever quarantined.
+    pub(super) has_failures: AtomicBool,
     /// Source of tasks to come, for components that ask.
     pub(super) foresight: Option<Arc<Foresight>>,
     /// Observer of the movements of tasks, if any.
@@ -130,6 +133,7 @@ impl LiveTree {
             ledger: Arc::clone(&env.ledger),
             fallback: Arc::clone(&env.fallback),
             repairs: AtomicBool::new(false),
+            has_failures: AtomicBool::new(false),
             foresight,
             observed,
         })
@@ -414,11 +418,19 @@ fn post_of(part: &Part) -> Post {
 
 /// Completes nodes with what depends on those below them.
 fn linked(mut nodes: Box<[TreeNode]>, leaves: &Leaves, foresight: Option<&Arc<Foresight>>) -> Box<[TreeNode]> {
+    let mut last_queued: Vec<Option<Queued>> = leaves.for_member.iter().map(|_| None).collect();
     // Children come later, so theirs are known.
     for id in (0..nodes.len()).rev() {
         nodes[id].straight = expected_ends::straight(&nodes[id], &nodes, &leaves.for_member);
+        if let Some((worker, _)) = nodes[id].straight.as_ref().filter(|_| nodes[id].shared.is_none()) {
+            let last = &mut last_queued[worker.index()];
+            nodes[id].queued = last.as_ref().map_or_else(Queued::default, Queued::beside);
+            *last = Some(nodes[id].queued.clone());
+        }
+        nodes[id].straight_below = StraightBelow::of(&nodes[id], &nodes);
         nodes[id].foresight = foresight.cloned();
         nodes[id].first_equals = prospects::first_equals(&nodes[id], &nodes);
+        nodes[id].equal_runs = prospects::equal_runs(&nodes[id].first_equals);
     }
     nodes
 }

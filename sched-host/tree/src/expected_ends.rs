@@ -8,6 +8,7 @@
 //! [`Services::busy_until`]: super::services::Services::busy_until
 
 use super::LiveTree;
+use super::backlog::QueuedSum;
 use super::call::Call;
 use super::ledger::NodeId;
 use super::node::{TreeNode, record};
@@ -16,6 +17,7 @@ use sched_core::abi::std_types::RSliceMut;
 use sched_core::abi::wire::{CallRef, NO_ID};
 use sched_core::{Time, WorkerId};
 use smallvec::SmallVec;
+use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) static TIMES: HostTimes = HostTimes { busy_until, free_at, note_queued };
 pub(super) static ENDS: HostEnds = HostEnds { below: ends_below };
@@ -48,6 +50,26 @@ impl LiveTree {
         let queued =
             nodes.iter().map(|node| self.queued_at(*node)).fold(self.queued_elsewhere(*worker), u64::saturating_add);
         Some(busy.max(call.now()).as_nanos().saturating_add(queued))
+    }
+
+    /// Expected ends of children from number `first` on, if nothing is in quarantine: the
+    /// [`straight_end`](Self::straight_end) of each. Returns false if expected ends are not kept.
+    fn straight_ends(&self, call: &Call<'_>, below: &StraightBelow, first: usize, into: &mut [u64]) -> bool {
+        let workers = below.workers.get(first..).unwrap_or(&[]);
+        let queued = below.queued.get(first..).unwrap_or(&[]);
+        if !self.services.busy_until_each(workers, into) {
+            return false;
+        }
+        let now = call.now().as_nanos();
+        for (end, queued) in into.iter_mut().zip(queued) {
+            *end = (*end).max(now).saturating_add(queued.nanos());
+        }
+        if !self.ledger.backlogs.is_single() {
+            for (end, worker) in into.iter_mut().zip(workers) {
+                *end = end.saturating_add(self.queued_elsewhere(*worker));
+            }
+        }
+        true
     }
 
     /// Expected end of the workers below any other node whose component notes its queue, as defined by
@@ -119,6 +141,30 @@ pub(super) fn straight(
     }
 }
 
+/// What the ends of several children follow from, each of which is straight.
+pub(super) struct StraightBelow {
+    /// The worker of each child.
+    workers: Box<[WorkerId]>,
+    /// What is queued for each.
+    queued: Box<[QueuedSum]>,
+}
+
+impl StraightBelow {
+    /// That of `node`; `nodes` has the [`straight`] ways of its children.
+    pub(super) fn of(node: &TreeNode, nodes: &[TreeNode]) -> Option<StraightBelow> {
+        if node.children.len() < 2 {
+            return None;
+        }
+        let ways = node.children.iter().map(|child| nodes[child.index()].straight.as_ref());
+        let ways: Vec<&(WorkerId, SmallVec<[NodeId; 4]>)> = ways.collect::<Option<_>>()?;
+        let queued = |nodes_of: &[NodeId]| QueuedSum::of(nodes_of.iter().map(|node| &nodes[node.index()].queued));
+        Some(StraightBelow {
+            workers: ways.iter().map(|(worker, _)| *worker).collect(),
+            queued: ways.iter().map(|(_, nodes_of)| queued(nodes_of)).collect(),
+        })
+    }
+}
+
 fn to_wire(time: Option<Time>) -> u64 {
     time.map_or(NO_TIME, Time::as_nanos)
 }
@@ -144,7 +190,14 @@ extern "C" fn ends_below(call: CallRef<'_>, node: u32, first: u32, mut into: RSl
     let call = record(call);
     let Some(node) = call.tree.nodes.get(node as usize) else { return };
     let children = node.children.get(first as usize..).unwrap_or(&[]);
-    for (child, end) in children.iter().zip(into.as_mut_slice()) {
+    let into = into.as_mut_slice();
+    if let Some(below) = &node.straight_below
+        && !call.tree.has_failures.load(Relaxed)
+        && call.tree.straight_ends(call, below, first as usize, into)
+    {
+        return;
+    }
+    for (child, end) in children.iter().zip(into) {
         *end = call.tree.hop_estimated_end(call, *child);
     }
 }

@@ -294,6 +294,7 @@ impl LiveTree {
     /// tree.
     pub(super) fn quarantine(&self, node: &TreeNode) {
         node.set_quarantined();
+        self.has_failures.store(true, Relaxed);
         node.queued.set(0);
         if let Some(shared) = &node.shared {
             shared.fail(self.first);

@@ -5,7 +5,7 @@ use super::backlog::Queued;
 use super::breach::{Breach, Breaches};
 use super::call::Call;
 use super::claims::{Lies, Silence, Silences};
-use super::expected_ends;
+use super::expected_ends::{self, StraightBelow};
 use super::fault::{Fault, FaultKind};
 use super::ledger::{NodeId, NodeNumber};
 use super::listener::Offered;
@@ -13,7 +13,7 @@ use super::lookahead::{Foresight, GRAPH};
 use super::neighbours::NEIGHBOURS;
 use super::observer::NoteKind;
 use super::place::Place;
-use super::prospects::{PROSPECTS, WorkerGroup};
+use super::prospects::{self, EqualRun, PROSPECTS, WorkerGroup};
 use super::routes::ROUTES;
 use super::services::LogLine;
 use super::shared_part::SharedPart;
@@ -21,8 +21,8 @@ use super::teams::TeamsBelow;
 use super::wake_routes::{WakeRoutes, words};
 use parking_lot::Mutex;
 use sched_core::abi::extension::{
-    HostEnds, HostGraph, HostLog, HostNeighbours, HostProspects, HostRoutes, HostTeams, HostTimes, Named, RawExtension,
-    WorkerDistance,
+    HostEnds, HostGraph, HostLog, HostNeighbours, HostProspectRuns, HostProspects, HostRoutes, HostTeams, HostTimes,
+    Named, RawExtension, WorkerDistance,
 };
 use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
@@ -74,6 +74,8 @@ pub(super) struct TreeNode {
     pub(super) worker_groups: Box<[WorkerGroup]>,
     /// For each child, the first child with the same prospects for any task.
     pub(super) first_equals: Box<[NodeId]>,
+    /// Runs of children with the same prospects for any task.
+    pub(super) equal_runs: Box<[EqualRun]>,
     /// Words of worker sets that have workers below.
     pub(super) words: Range<usize>,
     /// Routes from sleepers to children, if they exist.
@@ -81,12 +83,14 @@ pub(super) struct TreeNode {
     /// The combined workers below, if there are any.
     pub(super) teams: Option<TeamsBelow>,
     /// Expected length of the queue in nanoseconds, as noted by the component.
-    pub(super) queued: Arc<Queued>,
+    pub(super) queued: Queued,
     pub(super) places: Arc<[Place]>,
     pub(super) workers: Arc<[RawWorker]>,
     /// If all nodes down to the leaf of a single simple worker note their queues: that worker, and all nodes whose
     /// notes count.
     pub(super) straight: Option<(WorkerId, SmallVec<[NodeId; 4]>)>,
+    /// What the ends of all children follow from, if there are several and all of them are straight.
+    pub(super) straight_below: Option<StraightBelow>,
     /// Source of tasks to come, for components that ask.
     pub(super) foresight: Option<Arc<Foresight>>,
     /// Where calls of the component are noted, if they are.
@@ -174,8 +178,9 @@ impl TreeNode {
             archs,
             worker_groups: parts.worker_groups,
             first_equals: Box::default(),
+            equal_runs: Box::default(),
             teams,
-            queued: parts.shared.as_ref().map_or_else(Arc::default, |shared| Arc::clone(&shared.queued)),
+            queued: parts.shared.as_ref().map_or_else(Queued::default, |shared| shared.queued.clone()),
             shared: parts.shared,
             places,
             workers,
@@ -183,6 +188,7 @@ impl TreeNode {
             end_is_noted: parts.end_is_noted,
             stores_any_number: parts.stores_any_number,
             straight: None,
+            straight_below: None,
             foresight: None,
             post: parts.post,
             health: Health::default(),
@@ -459,6 +465,7 @@ impl WireHost for TreeNode {
             WorkerDistance::NAME => ROption::RSome(RawExtension::new(&WORKER_DISTANCE)),
             HostTimes::NAME => ROption::RSome(RawExtension::new(&expected_ends::TIMES)),
             HostProspects::NAME => ROption::RSome(RawExtension::new(&PROSPECTS)),
+            HostProspectRuns::NAME => ROption::RSome(RawExtension::new(&prospects::RUNS)),
             HostGraph::NAME => {
                 let lines = self.foresight.as_ref().map(|foresight| {
                     foresight.ask();

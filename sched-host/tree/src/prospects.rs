@@ -5,13 +5,14 @@ use super::LiveTree;
 use super::assembly::TreeEnv;
 use super::ledger::NodeId;
 use super::node::{TreeNode, head, record};
-use sched_core::abi::extension::{HostProspects, RawProspect};
+use sched_core::abi::extension::{HostProspectRuns, HostProspects, RawProspect, RawProspectRun};
 use sched_core::abi::std_types::RSliceMut;
 use sched_core::abi::wire::{CallRef, place};
 use sched_core::abi::{RawTask, TaskHead};
 use sched_core::{Estimate, MemoryNode, WorkerId, WorkerSet};
 
 pub(super) static PROSPECTS: HostProspects = HostProspects { below, here };
+pub(super) static RUNS: HostProspectRuns = HostProspectRuns { below: runs_below };
 
 /// Workers below a node with the same prospects for any task.
 pub(super) struct WorkerGroup {
@@ -64,6 +65,18 @@ pub(super) fn first_equals(node: &TreeNode, nodes: &[TreeNode]) -> Box<[NodeId]>
     node.children.iter().map(first).collect()
 }
 
+/// Neighbouring children with the same prospects for any task.
+pub(super) struct EqualRun {
+    first: NodeId,
+    count: u32,
+}
+
+/// Computes [`TreeNode::equal_runs`] from [`TreeNode::first_equals`].
+pub(super) fn equal_runs(first_equals: &[NodeId]) -> Box<[EqualRun]> {
+    let runs = first_equals.chunk_by(|one, other| one == other);
+    runs.map(|run| EqualRun { first: run[0], count: run.len() as u32 }).collect()
+}
+
 extern "C" fn below(
     call: CallRef<'_>,
     node: u32,
@@ -89,6 +102,28 @@ extern "C" fn below(
         }
         *prospect = last.1;
     }
+}
+
+extern "C" fn runs_below(
+    call: CallRef<'_>,
+    node: u32,
+    task: RawTask,
+    with_energy: bool,
+    mut into: RSliceMut<'_, RawProspectRun>,
+) -> u32 {
+    let tree = record(call).tree;
+    let (Some(head), Some(node)) = (head(task), tree.nodes.get(node as usize)) else { return 0 };
+    let into = into.as_mut_slice();
+    if head.restriction() != 0 || node.equal_runs.len() > into.len() {
+        return 0;
+    }
+    let moves = node.place().raw().flags & place::NO_TRANSFERS == 0;
+    let mut answers = Answers { tree, head, moves, with_energy, length: None, transfer: None };
+    for (run, found) in node.equal_runs.iter().zip(into) {
+        let prospect = answers.of(&tree.nodes[run.first.index()].worker_groups);
+        *found = RawProspectRun { count: run.count, prospect };
+    }
+    node.equal_runs.len() as u32
 }
 
 /// [`below`] for a task that is restricted to some workers, which groups of like workers do not tell apart.

@@ -31,6 +31,15 @@ pub trait Services: Send + Sync {
         None
     }
 
+    /// [`busy_until`](Self::busy_until) of many workers, in nanoseconds. Returns false if expected ends are not kept.
+    fn busy_until_each(&self, workers: &[WorkerId], ends: &mut [u64]) -> bool {
+        workers.iter().zip(ends).all(|(worker, end)| {
+            let busy = self.busy_until(*worker);
+            *end = busy.map_or(0, Time::as_nanos);
+            busy.is_some()
+        })
+    }
+
     /// Distance between two workers on the machine, as defined by
     /// [`Node::worker_distance`](sched_core::Node::worker_distance); `None` if unknown.
     fn worker_distance(&self, _one: WorkerId, _other: WorkerId) -> Option<u32> {

@@ -76,7 +76,7 @@ pub(super) struct SharedPart {
     /// Where its calls are noted, if they are.
     pub(super) post: Option<Arc<PostNumber>>,
     /// Expected length of its queue, which all views note.
-    pub(super) queued: Arc<Queued>,
+    pub(super) queued: Queued,
     /// Whether the component stores tasks, so that it may be full.
     stores: bool,
     failed: AtomicBool,
@@ -273,7 +273,7 @@ impl Joining<'_> {
                     sharing,
                     component,
                     post,
-                    queued: Arc::default(),
+                    queued: Queued::default(),
                     stores: part.claims.stores,
                     waits: AtomicBool::new(false),
                     failed: AtomicBool::new(false),

@@ -6,6 +6,7 @@
 mod calibration;
 mod cholesky;
 mod decision;
+mod device;
 mod granularity;
 mod peers;
 mod shapes;
@@ -14,6 +15,9 @@ mod simulation;
 pub use calibration::{Calibrated, Calibration, CalibrationError, calibrate};
 pub use cholesky::{CholeskyBench, CholeskyBenchError, CholeskyReport, CholeskyRound, cholesky_bench};
 pub use decision::{DecisionBench, DecisionResult, decision_bench};
+pub use device::{
+    CopyOverlap, DeviceBench, DeviceBenchError, DeviceBenchReport, DeviceCholesky, KernelRate, device_bench,
+};
 pub use granularity::{Granularity, GranularityPeers, GranularityResult, Pattern, granularity};
 pub use shapes::Shape;
 pub use simulation::{SimulationBench, SimulationResult, simulation_bench};

@@ -23,7 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod cholesky;
+pub(crate) mod cholesky;
 mod elimination;
 mod error;
 mod figures;

@@ -53,21 +53,29 @@ fn a_bad_pivot_is_named_with_devices_too() {
     }
 }
 
-/// With what OpenCL devices there are; says so in one line if there are none.
-#[test]
-fn the_factor_is_right_with_opencl() {
+/// The first OpenCL device with double precision; says so in one line if there is none.
+pub(super) fn opencl() -> Option<(Arc<Registry>, DeviceChoice)> {
     let plugin = fixtures::stock_plugin("sched-plugin-driver-opencl", Profile::Debug);
     let mut registry = Registry::of_file(&plugin).expect("it is sound");
     registry.add_builtin("sched-components", sched_components::stock()).expect("they are sound");
     let driver = registry.driver("opencl").expect("it offers one");
     let devices = match driver.open() {
         Ok(open) => open.devices,
-        Err(problem) => return skipped(&problem.to_string()),
+        Err(problem) => {
+            skipped(&problem.to_string());
+            return None;
+        }
     };
     if !devices.first().is_some_and(|device| device.double_precision) {
-        return skipped("there is no OpenCL device with double precision");
+        skipped("there is no OpenCL device with double precision");
+        return None;
     }
-    let choice: DeviceChoice = "opencl:0".parse().expect("it names a device");
-    let runtime = factorise(Runtime::builder().registry(Arc::new(registry)).workers(1).devices(choice));
+    Some((Arc::new(registry), "opencl:0".parse().expect("it names a device")))
+}
+
+#[test]
+fn the_factor_is_right_with_opencl() {
+    let Some((registry, choice)) = opencl() else { return };
+    let runtime = factorise(Runtime::builder().registry(registry).workers(1).devices(choice));
     assert!(!runtime.devices()[0].lost);
 }

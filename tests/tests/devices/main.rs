@@ -1,5 +1,6 @@
 //! Devices as workers: what tasks compute on them, and what becomes of tasks when devices fail.
 
+mod bench;
 mod choices;
 mod factorisations;
 mod failures;

@@ -105,6 +105,26 @@ fn policies_side_by_side_on_one_page_that_needs_nothing_else() {
 }
 
 #[test]
+fn static_schedules_are_replayed_with_what_they_leave_out() {
+    let args = ["compare", "cholesky", "--tiles", "6", "--platform", "cpu9-gpu3", "--policies", "tree-heft", "--json"];
+    let ran = good(&[&args[..], &["--replay"]].concat());
+    let shown = ran.json();
+    let find = |name: &str| {
+        let runs = shown["runs"].as_array().unwrap();
+        runs.iter().find(|run| run["policy"] == name).unwrap_or_else(|| panic!("{name}: {shown}")).clone()
+    };
+    for name in ["HEFT", "CPOP", "PEFT"] {
+        let (planned, replayed) = (find(&format!("{name} (static)")), find(&format!("{name} (replayed)")));
+        assert!(replayed["planned"] == false && replayed["transfers"].as_u64().unwrap() > 0, "{replayed}");
+        let tasks = |run: &serde_json::Value| -> Vec<u64> {
+            run["per_worker"].as_array().unwrap().iter().map(|worker| worker["tasks"].as_u64().unwrap()).collect()
+        };
+        assert_eq!(tasks(&planned), tasks(&replayed), "each task is on its planned worker");
+        assert!(replayed["makespan_s"].as_f64() > planned["makespan_s"].as_f64(), "{name}");
+    }
+}
+
+#[test]
 fn every_shipped_policy_for_programs() {
     let ran = good(&["compare", "lu", "--tiles", "4", "--platform", "numa-2x12", "--policies", "all", "--json"]);
     let shown = ran.json();

@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 
 fn candidate(child: u32, length: u64, transfer: u64, avail: u64) -> Candidate {
     Candidate { child: Child(child), workers: 1, length, transfer, energy: 0.0, avail, end: 0, asked: true }
@@ -73,4 +74,42 @@ fn the_candidates_list_may_be_used_inside_itself() {
         assert_eq!(outer.len(), 1);
     });
     with_candidates(|next| assert!(next.is_empty()));
+}
+
+/// Costs of some runs of children, with the end of each child.
+fn runs() -> impl Strategy<Value = Vec<(Run, Vec<u64>)>> {
+    let run = (0..4_u64, 0..4_u64, 0..3_u64, prop::collection::vec(0..12_u64, 1..5));
+    let run = run.prop_map(|(length, transfer, energy, ends)| {
+        let (length, energy) = (if length == 3 { u64::MAX } else { length * 5 }, energy as f64 * 0.000_001);
+        let count = ends.len() as u32;
+        (Run { count, length, transfer: transfer * 3, energy, workers: 1, first: (0, 0), start: u64::MAX }, ends)
+    });
+    prop::collection::vec(run, 1..5)
+}
+
+proptest! {
+    /// A decision by runs is that of a look at each child.
+    #[test]
+    fn runs_decide_as_children_do(runs in runs(), now in 0..8_u64, idle_power in 0..3_u32) {
+        let weights = Weights { idle_power: f64::from(idle_power), ..WEIGHTS };
+        let mut candidates = Vec::new();
+        let mut found = Runs::default();
+        let mut all_ends = Vec::new();
+        for (run, ends) in &runs {
+            for end in ends {
+                let child = all_ends.len() as u32;
+                if run.length != u64::MAX {
+                    let energy = run.energy;
+                    candidates.push(Candidate { energy, ..candidate(child, run.length, run.transfer, *end) });
+                }
+                all_ends.push(Time::from_nanos(*end));
+            }
+            found.runs.push(*run);
+        }
+        let mut taker = found.taker(now);
+        (0..).map(Child).zip(all_ends).for_each(|(child, end)| taker(child, end));
+        drop(taker);
+        let expected = (!candidates.is_empty()).then(|| weights.choose(Time::from_nanos(now), &mut candidates).0);
+        prop_assert_eq!(weights.choose_run(&found), expected);
+    }
 }

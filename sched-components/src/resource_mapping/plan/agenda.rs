@@ -86,7 +86,12 @@ impl Agenda {
         }
     }
 
-    /// Updates the lanes, and removes tasks that have ended.
+    /// Removes tasks that have ended.
+    pub(super) fn forget_ended(&mut self, submitted: Submitted<'_>) {
+        self.sent.retain(|sent| submitted.task(sent.sequence).is_some_and(|task| task.stage != Stage::Ended));
+    }
+
+    /// Updates the lanes.
     pub(super) fn settle(&mut self, node: Node<'_>, submitted: Submitted<'_>, now: u64) {
         if self.lanes.is_empty() {
             self.find_lanes(node);
@@ -95,7 +100,6 @@ impl Agenda {
         if end > self.submitted {
             (self.submitted, self.grew) = (end, now);
         }
-        self.sent.retain(|sent| submitted.task(sent.sequence).is_some_and(|task| task.stage != Stage::Ended));
         for lane in &mut self.lanes {
             lane.free = now;
         }

@@ -9,8 +9,19 @@ use sched_trace::{Trace, planned};
 /// Maximum of tasks times the square of processors, which bounds the computing time of static schedulers.
 const MOST: usize = 20_000_000;
 
+/// A static schedule of the literature.
+pub(super) struct Reference {
+    /// What it takes in its own model.
+    pub(super) run: Run,
+    pub(super) trace: Trace,
+    /// Name of the replay.
+    pub(super) replay: &'static str,
+    /// The graph with each task pinned to its worker, for the replay.
+    pub(super) pinned: TaskGraph,
+}
+
 /// The static schedules of `graph` on `platform`; none if they would take too long, or if a task fits no worker.
-pub(super) fn all(graph: &TaskGraph, platform: &Platform) -> Vec<(Run, Trace)> {
+pub(super) fn all(graph: &TaskGraph, platform: &Platform) -> Vec<Reference> {
     let workers = platform.workers.len();
     if graph.tasks.len().saturating_mul(workers.saturating_mul(workers)) > MOST {
         return Vec::new();
@@ -18,15 +29,16 @@ pub(super) fn all(graph: &TaskGraph, platform: &Platform) -> Vec<(Run, Trace)> {
     let Some(problem) = platform.problem(graph) else { return Vec::new() };
     let classes: Vec<String> =
         platform.workers.iter().map(|worker| platform.classes[worker.class].name.clone()).collect();
-    let contender = |name: &str, schedule: Schedule| {
+    let contender = |name: &str, replay, schedule: Schedule| {
         let (makespan, flops) = (schedule.makespan(), graph.flops());
         let gflops = (flops > 0.0 && makespan > 0.0).then(|| flops / makespan / 1e9);
         let trace = planned(graph, &schedule, platform.empty_trace(graph, name));
-        (Run::planned(&trace, &classes, makespan, gflops), trace)
+        let run = Run::planned(&trace, &classes, makespan, gflops);
+        Reference { run, trace, replay, pinned: schedule.pinned(graph) }
     };
     vec![
-        contender("HEFT (static)", heft(&problem)),
-        contender("CPOP (static)", cpop(&problem)),
-        contender("PEFT (static)", peft(&problem)),
+        contender("HEFT (static)", "HEFT (replayed)", heft(&problem)),
+        contender("CPOP (static)", "CPOP (replayed)", cpop(&problem)),
+        contender("PEFT (static)", "PEFT (replayed)", peft(&problem)),
     ]
 }

@@ -44,6 +44,9 @@ struct Unusable {
     causes: Vec<SimError>,
 }
 
+/// The policy that replays static schedules: it hands each task to the worker that may execute it, by priority.
+const REPLAYER: &str = "tree-dmdas";
+
 /// Recordings of a simulation.
 pub(crate) struct Recording<'a> {
     /// Whether a trace is recorded.
@@ -132,7 +135,9 @@ impl Case {
         let (mut done, mut failed, mut cause) = (Vec::new(), Vec::new(), None);
         for (place, policy) in policies.iter().enumerate() {
             progress.doing(policy);
-            match self.simulate(policy, recording(place), &|ended| progress.done(tasks * place as u64 + ended)) {
+            match self
+                .simulate(&self.graph, policy, recording(place), &|ended| progress.done(tasks * place as u64 + ended))
+            {
                 Ok(simulated) => done.push(simulated),
                 Err(error) => {
                     failed.push(Failed { policy: policy.clone(), why: error.to_string() });
@@ -147,11 +152,31 @@ impl Case {
         }
     }
 
-    fn simulate(&self, policy: &str, recording: Recording<'_>, progress: &dyn Fn(u64)) -> Result<Simulated, SimError> {
-        let recorder = recording.trace.then(|| SimRecorder::new(Arc::clone(&self.graph), Arc::clone(&self.platform)));
+    /// Simulates a static schedule, given as the graph with each task [pinned](sched_graph::reference::Schedule::pinned)
+    /// to its worker, under this name.
+    ///
+    /// # Errors
+    /// If it does not complete.
+    pub(crate) fn replay(&self, name: &str, pinned: TaskGraph, trace: bool) -> Result<Simulated, SimError> {
+        let mut simulated = self.simulate(&Arc::new(pinned), REPLAYER, Recording { trace, events: None }, &|_| ())?;
+        name.clone_into(&mut simulated.run.policy);
+        if let Some(trace) = &mut simulated.trace {
+            name.clone_into(&mut trace.title);
+        }
+        Ok(simulated)
+    }
+
+    fn simulate(
+        &self,
+        graph: &Arc<TaskGraph>,
+        policy: &str,
+        recording: Recording<'_>,
+        progress: &dyn Fn(u64),
+    ) -> Result<Simulated, SimError> {
+        let recorder = recording.trace.then(|| SimRecorder::new(Arc::clone(graph), Arc::clone(&self.platform)));
         let mut watcher =
             Watcher { digest: Digest::default(), lines: recording.events, error: None, recorder, ended: 0, progress };
-        let mut simulation = Simulation::new(Arc::clone(&self.graph), Arc::clone(&self.platform));
+        let mut simulation = Simulation::new(Arc::clone(graph), Arc::clone(&self.platform));
         simulation = self.with_contexts(simulation.policy(policy));
         simulation = simulation.registry(Arc::clone(&self.registry)).seed(self.seed);
         simulation = simulation.noise(Noise { seed: self.seed, ..self.noise.clone() });

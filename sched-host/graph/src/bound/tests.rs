@@ -136,3 +136,29 @@ proptest! {
         prop_assert!(heft(&problem).makespan() >= found.best() * (1.0 - 1e-6));
     }
 }
+
+#[test]
+fn a_chain_moves_its_data_where_no_pool_can_execute_all_of_it() {
+    let mut graph = TaskGraph::new("chain");
+    let kinds = [graph.add_kind("on cores"), graph.add_kind("on the device"), graph.add_kind("anywhere")];
+    let data = graph.add_data(Datum::new(1000));
+    for kind in [kinds[1], kinds[2], kinds[0], kinds[1]] {
+        graph.add_task(Task::new(kind).access(data, AccessMode::ReadWrite));
+    }
+    let seconds = |task: &Task, pool: usize| match (task.kind == kinds[0], task.kind == kinds[1], pool) {
+        (true, _, 1) | (_, true, 0) => None,
+        (_, _, 0) => Some(3.0),
+        _ => Some(2.0),
+    };
+    // One second for a thousand bytes from one memory to the other; data is at home on the cores.
+    let travel = |from, to: usize, bytes: u64| match (from, to) {
+        (Origin::Home(_), 0) => 0.0,
+        (Origin::Pool(from), to) if from == to => 0.0,
+        _ => bytes as f64 / 1000.0,
+    };
+    let found = chain_with_transfers(&graph, &graph.dependencies(), 2, seconds, travel);
+    // To the device, two tasks there, back, a task on a core, and to the device again.
+    assert!(close(found, 1.0 + 2.0 + 2.0 + 1.0 + 3.0 + 1.0 + 2.0), "{found}");
+    let free = chain_with_transfers(&graph, &graph.dependencies(), 2, seconds, |_, _, _| 0.0);
+    assert!(close(free, 9.0), "{free}");
+}

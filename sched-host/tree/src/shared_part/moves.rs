@@ -86,6 +86,7 @@ impl LiveTree {
         for node in &self.nodes {
             let Some(part) = node.shared.as_ref().filter(|part| part.has_failed()) else { continue };
             node.set_quarantined();
+            self.has_failures.store(true, Relaxed);
             node.queued.set(0);
             for view in part.seal(self.first) {
                 let number = view.number.alone();

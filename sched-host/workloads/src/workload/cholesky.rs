@@ -1,6 +1,6 @@
 //! The tiled Cholesky factorisation as tasks.
 
-mod on_devices;
+pub(crate) mod on_devices;
 
 use super::elimination::{Alone, Elimination, WithOne, WithTwo};
 use super::figures::run_measured;
@@ -50,7 +50,7 @@ impl Workload for Cholesky {
 
     fn run(runtime: &Runtime, matrix: LowerTiles) -> Result<Factored<LowerTiles>, WorkloadError> {
         if !runtime.devices().is_empty() {
-            return on_devices::run(runtime, matrix);
+            return on_devices::run(runtime, matrix, on_devices::Places::Everywhere);
         }
         let tiling = matrix.tiling();
         let tiles = register(runtime, matrix.into_tiles());

@@ -1,6 +1,8 @@
 //! The tasks of the factorisation where there are devices: tiles are arrays, which devices can hold, and every kernel
 //! but the pivot's has an implementation in OpenCL C.
 
+pub(crate) mod by_hand;
+
 use super::Cholesky;
 use crate::linalg::{
     CholeskyStep, LowerTiles, NotPositiveDefiniteMatrix, Tile, TileMut, TileRef, Tiling, cholesky_steps, flops,
@@ -18,6 +20,9 @@ use std::sync::{Arc, OnceLock};
 /// Source of the kernels.
 const SOURCE: &str = include_str!("../../linalg/kernels/cholesky.cl");
 
+/// Options of its compiler for double precision.
+const DOUBLE: &str = "-DREAL=double -DREAL4=double4 -DREAL8=double8";
+
 /// Rows and columns that a work item of `gemm` and `syrk` computes, and rows of one of `trsm`.
 const BLOCK: (usize, usize) = (8, 4);
 const ROWS: usize = 8;
@@ -26,12 +31,23 @@ type Alone = (ReadWrite<[f64]>,);
 type WithOne = (Read<[f64]>, ReadWrite<[f64]>);
 type WithTwo = (Read<[f64]>, Read<[f64]>, ReadWrite<[f64]>);
 
+/// Where kernels may run that have an implementation for devices.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Places {
+    Everywhere,
+    DevicesOnly,
+}
+
 /// See [`Workload::run`].
-pub(super) fn run(runtime: &Runtime, matrix: LowerTiles) -> Result<Factored<LowerTiles>, WorkloadError> {
+pub(crate) fn run(
+    runtime: &Runtime,
+    matrix: LowerTiles,
+    places: Places,
+) -> Result<Factored<LowerTiles>, WorkloadError> {
     let tiling = matrix.tiling();
     let tiles: Vec<ArrayHandle<f64>> =
         matrix.into_tiles().into_iter().map(|tile| runtime.array(tile.into_values())).collect();
-    let kernels = Kernels::new(runtime, tiling);
+    let kernels = Kernels::new(runtime, tiling, places);
     let submit = || cholesky_steps(tiling.n_tiles()).try_for_each(|step| kernels.submit(runtime, step, &tiles));
     let figures = run_measured(runtime, flops::cholesky(tiling.order()), submit)?;
     if let Some(error) = kernels.failure.get() {
@@ -85,7 +101,7 @@ fn over_blocks(rows: usize, columns: usize, block: (usize, usize)) -> KernelCall
 }
 
 impl Kernels {
-    fn new(runtime: &Runtime, tiling: Tiling) -> Kernels {
+    fn new(runtime: &Runtime, tiling: Tiling, places: Places) -> Kernels {
         let failure = Arc::new(OnceLock::new());
         let noted = Arc::clone(&failure);
         let potrf = codelet::<Alone>(runtime, "potrf").cpu("faer", move |context, (tile,)| {
@@ -102,9 +118,9 @@ impl Kernels {
             tiling,
             failure,
             potrf: potrf.build(),
-            trsm: trsm(runtime, tiling),
-            syrk: syrk(runtime, tiling),
-            gemm: gemm(runtime, tiling),
+            trsm: trsm(runtime, tiling, places),
+            syrk: syrk(runtime, tiling, places),
+            gemm: gemm(runtime, tiling, places),
         }
     }
 
@@ -135,14 +151,18 @@ fn codelet<L: DeviceAccessList>(runtime: &Runtime, kernel: &str) -> CodeletBuild
 
 /// The source for double precision.
 fn source() -> KernelSource {
-    KernelSource::text(SOURCE).options("-DREAL=double -DREAL4=double4 -DREAL8=double8")
+    KernelSource::text(SOURCE).options(DOUBLE)
 }
 
-fn trsm(runtime: &Runtime, tiling: Tiling) -> Codelet<WithOne, CholeskyStep> {
-    let on_core = codelet::<WithOne>(runtime, "trsm").cpu("faer", move |context, (l, b)| {
-        let Sizes { m, n, .. } = Sizes::of(tiling, *context.params);
-        kernels::trsm(TileRef::new(n, n, l), TileMut::new(m, n, b));
-    });
+fn trsm(runtime: &Runtime, tiling: Tiling, places: Places) -> Codelet<WithOne, CholeskyStep> {
+    let codelet = codelet::<WithOne>(runtime, "trsm");
+    let on_core = match places {
+        Places::DevicesOnly => codelet,
+        Places::Everywhere => codelet.cpu("faer", move |context, (l, b)| {
+            let Sizes { m, n, .. } = Sizes::of(tiling, *context.params);
+            kernels::trsm(TileRef::new(n, n, l), TileMut::new(m, n, b));
+        }),
+    };
     let on_device = on_core.opencl(source(), "trsm", move |step, (l, b)| {
         let Sizes { m, n, .. } = Sizes::of(tiling, *step);
         let call = tile(tile(over_blocks(m, 1, (ROWS, 1)), &l, n), &b, m);
@@ -151,11 +171,15 @@ fn trsm(runtime: &Runtime, tiling: Tiling) -> Codelet<WithOne, CholeskyStep> {
     on_device.build()
 }
 
-fn syrk(runtime: &Runtime, tiling: Tiling) -> Codelet<WithOne, CholeskyStep> {
-    let on_core = codelet::<WithOne>(runtime, "syrk").cpu("faer", move |context, (a, c)| {
-        let Sizes { n, k, .. } = Sizes::of(tiling, *context.params);
-        kernels::syrk(TileRef::new(n, k, a), TileMut::new(n, n, c));
-    });
+fn syrk(runtime: &Runtime, tiling: Tiling, places: Places) -> Codelet<WithOne, CholeskyStep> {
+    let codelet = codelet::<WithOne>(runtime, "syrk");
+    let on_core = match places {
+        Places::DevicesOnly => codelet,
+        Places::Everywhere => codelet.cpu("faer", move |context, (a, c)| {
+            let Sizes { n, k, .. } = Sizes::of(tiling, *context.params);
+            kernels::syrk(TileRef::new(n, k, a), TileMut::new(n, n, c));
+        }),
+    };
     let on_device = on_core.opencl(source(), "syrk", move |step, (a, c)| {
         let Sizes { n, k, .. } = Sizes::of(tiling, *step);
         let call = tile(tile(over_blocks(n, n, BLOCK), &a, n), &c, n);
@@ -164,11 +188,15 @@ fn syrk(runtime: &Runtime, tiling: Tiling) -> Codelet<WithOne, CholeskyStep> {
     on_device.build()
 }
 
-fn gemm(runtime: &Runtime, tiling: Tiling) -> Codelet<WithTwo, CholeskyStep> {
-    let on_core = codelet::<WithTwo>(runtime, "gemm").cpu("faer", move |context, (a, b, c)| {
-        let Sizes { m, n, k } = Sizes::of(tiling, *context.params);
-        kernels::gemm(TileRef::new(m, k, a), TileRef::new(n, k, b), TileMut::new(m, n, c));
-    });
+fn gemm(runtime: &Runtime, tiling: Tiling, places: Places) -> Codelet<WithTwo, CholeskyStep> {
+    let codelet = codelet::<WithTwo>(runtime, "gemm");
+    let on_core = match places {
+        Places::DevicesOnly => codelet,
+        Places::Everywhere => codelet.cpu("faer", move |context, (a, b, c)| {
+            let Sizes { m, n, k } = Sizes::of(tiling, *context.params);
+            kernels::gemm(TileRef::new(m, k, a), TileRef::new(n, k, b), TileMut::new(m, n, c));
+        }),
+    };
     let on_device = on_core.opencl(source(), "gemm", move |step, (a, b, c)| {
         let Sizes { m, n, k } = Sizes::of(tiling, *step);
         let call = tile(tile(tile(over_blocks(m, n, BLOCK), &a, m), &b, n), &c, m);

@@ -1,0 +1,44 @@
+//! `sched bench device` measures what its figures say.
+
+use super::factorisations::opencl;
+use super::registry;
+use sched_host::bench::{DeviceBench, DeviceBenchError, device_bench};
+use sched_host::runtime::DeviceChoice;
+use std::time::Duration;
+
+fn small(device: DeviceChoice) -> DeviceBench {
+    DeviceBench {
+        device,
+        policy: "tree-eager".to_owned(),
+        workers: 1,
+        kernels: 50,
+        length: Duration::from_micros(20),
+        bytes: 64 << 10,
+        tiles: 3,
+        tile_size: 20,
+        rounds: 1,
+    }
+}
+
+#[test]
+fn without_a_device_there_is_an_error_that_helps() {
+    let error = device_bench(&small(DeviceChoice::default()), &registry(), |_| {}).expect_err("there is none");
+    assert!(matches!(error, DeviceBenchError::NoDevice), "{error}");
+    let help = miette::Diagnostic::help(&error).expect("what to do").to_string();
+    assert!(help.contains("sched topology"), "{help}");
+}
+
+#[test]
+fn figures_of_an_opencl_device_agree_with_each_other() {
+    let Some((registry, choice)) = opencl() else { return };
+    let report = device_bench(&small(choice), &registry, |_| {}).expect("the device works");
+    assert_eq!((&*report.device, report.workers, report.rounds), ("opencl:0", 1, 1));
+    let (kernels, copies) = (report.kernels, report.copies);
+    assert!((kernels.ratio - kernels.runtime_per_s / kernels.driver_per_s).abs() < 1e-9, "{kernels:?}");
+    assert!((0.0..=1.0).contains(&copies.overlap) && copies.copies_gb_per_s > 0.0, "{copies:?}");
+    let cholesky = report.cholesky.expect("the device has double precision");
+    assert_eq!((cholesky.order, cholesky.tile_size), (60, 20));
+    let better = cholesky.device_gflops.max(cholesky.cores_gflops);
+    assert!((cholesky.gain - cholesky.both_gflops / better).abs() < 1e-9, "{cholesky:?}");
+    assert!(cholesky.queue_gflops > 0.0 && cholesky.ratio > 0.0, "{cholesky:?}");
+}
