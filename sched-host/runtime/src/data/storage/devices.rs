@@ -53,7 +53,8 @@ impl Spread {
         }
     }
 
-    /// The device whose memory a thread fills that is not its worker: it has [entered](crate::device::arena::Arena::enter) the memory.
+    /// The device whose memory a thread fills that is not its worker; the thread has
+    /// [entered](crate::device::arena::Arena::enter) it.
     pub(super) fn enter(&self, node: MemoryNode, by: Option<WorkerId>) -> Option<&Device> {
         let (_, device) = self.on_device(node).filter(|(_, device)| by != Some(device.worker))?;
         device.arena.enter();
