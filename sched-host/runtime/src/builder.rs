@@ -183,7 +183,8 @@ impl Builder {
     /// copied between them, and schedulers take the location of data into account. Useful for tests, and to observe a
     /// policy.
     ///
-    /// Starting fails with [`BindingError::MemoryNodes`](sched_machine::topology::BindingError::MemoryNodes) if `count` is 0 or exceeds the number of workers.
+    /// Starting fails with [`BindingError::MemoryNodes`](sched_machine::topology::BindingError::MemoryNodes) if `count`
+    /// is 0 or exceeds the number of workers.
     pub fn memory_nodes(mut self, count: usize) -> Builder {
         self.memory_nodes = Some(count);
         self
