@@ -6,8 +6,7 @@ use crate::hold::Hold;
 use crate::stock;
 use sched_core::rig::{FakeChild, Rig};
 use sched_core::{Arch, Arity, Params, TaskId, WorkerId};
-use sched_driver_fake::FakeDriver;
-use sched_host::plugin::{Registry, SearchPath};
+use sched_host::plugin::{Registry, RegistryBuilder, SearchPath};
 use sched_host::policy::library;
 use sched_host::runtime::{DeviceChoice, Runtime};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -33,28 +32,34 @@ impl Origin {
     /// If a plugin is not built or not loaded.
     #[must_use]
     pub fn registry(self) -> Arc<Registry> {
+        static BUILT_IN: OnceLock<Arc<Registry>> = OnceLock::new();
         static PLUGINS: OnceLock<Arc<Registry>> = OnceLock::new();
-        match self {
-            Origin::BuiltIn => {
-                let mut registry = Registry::compiled_in();
-                registry.add_driver::<FakeDriver>("tests");
-                Arc::new(registry)
-            }
-            Origin::Plugin => Arc::clone(PLUGINS.get_or_init(|| {
-                let families = ["flow-control", "resource-mapping", "special-purpose", "worker", "driver-fake"];
-                let built = families.map(|family| stock_plugin(&format!("sched-plugin-{family}"), Profile::Debug));
-                // Copied, because the folder has other libraries too.
-                let folder = tempfile::tempdir().expect("there is room for a folder");
-                for file in built {
-                    let name = file.file_name().expect("a library has a name");
-                    std::fs::copy(&file, folder.path().join(name)).expect("the library can be copied");
-                }
-                let registry = Registry::load(&SearchPath::empty().with_folder(folder.path()));
-                assert_eq!(registry.rejected().count(), 0, "{:?}", registry.files());
-                Arc::new(registry)
-            })),
-        }
+        let registry = match self {
+            Origin::BuiltIn => BUILT_IN.get_or_init(|| {
+                let folder = folder_of(&["driver-fake"]);
+                let builder = RegistryBuilder::default().search_path(SearchPath::empty().with_folder(folder.path()));
+                Arc::new(builder.load().expect("nothing is overridden"))
+            }),
+            Origin::Plugin => PLUGINS.get_or_init(|| {
+                let folder =
+                    folder_of(&["flow-control", "resource-mapping", "special-purpose", "worker", "driver-fake"]);
+                Arc::new(Registry::load(&SearchPath::empty().with_folder(folder.path())))
+            }),
+        };
+        assert_eq!(registry.rejected().count(), 0, "{:?}", registry.files());
+        Arc::clone(registry)
     }
+}
+
+/// A folder with the plugins of these families. (Where they are built there are other libraries too.)
+fn folder_of(families: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    for family in families {
+        let file = stock_plugin(&format!("sched-plugin-{family}"), Profile::Debug);
+        let name = file.file_name().expect("a library has a name");
+        std::fs::copy(&file, folder.path().join(name)).expect("the library can be copied");
+    }
+    folder
 }
 
 /// Number of tasks of the application; each submits another.
