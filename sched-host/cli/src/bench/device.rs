@@ -3,11 +3,13 @@
 use super::{RoundOption, measured};
 use crate::format::{FormatOptions, text_or_json};
 use crate::json;
+use crate::machine::WorkerOption;
 use crate::policy::PolicyOptions;
 use crate::size;
 use crate::table::table;
 use crate::values::positive;
 use miette::IntoDiagnostic;
+use sched_machine::topology::Topology;
 use sched_runtime::DeviceChoice;
 use sched_tree::plugin::Registry;
 use sched_workloads::bench::{DeviceBench, DeviceBenchReport, device_bench};
@@ -44,9 +46,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "DEVICE", default_value = "all", hide_default_value = true)]
     device: DeviceChoice,
 
-    /// Number of CPU workers beside the device
-    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = positive)]
-    workers: usize,
+    #[command(flatten)]
+    workers: WorkerOption,
 
     /// Number of short kernels
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = positive)]
@@ -82,7 +83,7 @@ pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) ->
     let wanted = DeviceBench {
         device: args.device.clone(),
         policy,
-        workers: args.workers,
+        workers: args.workers.count(&Topology::this_machine().into_diagnostic()?),
         kernels: args.kernels,
         length: Duration::from_micros(args.kernel_us as u64),
         bytes: args.bytes,
