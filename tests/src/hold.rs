@@ -2,12 +2,14 @@
 
 use sched_core::{Arch, WorkerId};
 use sched_host::context::SchedContext;
-use sched_host::runtime::{Codelet, CodeletBuilder, Runtime};
+use sched_host::runtime::{Codelet, CodeletBuilder, Runtime, TaskBuilder, Where};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 /// Signals that it has begun, and waits until it is released.
 type Wait = (Sender<WorkerId>, Receiver<()>);
+
+type Waiting<'t> = TaskBuilder<'t, (), Wait>;
 
 /// Keeps workers of a runtime busy.
 pub struct Hold<'a> {
@@ -38,27 +40,28 @@ impl<'a> Hold<'a> {
 
     /// Keeps a worker of the current context busy. It has begun when this returns, so one must be free.
     pub fn worker(&self) -> Held {
-        self.begin(None, 0)
+        self.begin(|task| task)
     }
 
     /// Keeps a worker busy that a component chooses by this number.
     pub fn worker_given(&self, sched_data: u64) -> Held {
-        self.begin(None, sched_data)
+        self.begin(|task| task.sched_data(sched_data))
     }
 
     /// Keeps a worker of `context` busy.
-    pub fn worker_of(&self, context: &SchedContext) -> Held {
-        self.begin(Some(context), 0)
+    pub fn worker_of(&self, context: &'a SchedContext) -> Held {
+        self.begin(|task| task.context(context))
     }
 
-    fn begin(&self, context: Option<&SchedContext>, sched_data: u64) -> Held {
+    /// Keeps this worker of `context` busy.
+    pub fn worker_at(&self, context: &'a SchedContext, worker: WorkerId) -> Held {
+        self.begin(|task| task.context(context).only_on(Where::worker(worker.0)))
+    }
+
+    fn begin<'t>(&'t self, with: impl FnOnce(Waiting<'t>) -> Waiting<'t>) -> Held {
         let ((begins, begun), (go_on, goes_on)) = (channel(), channel());
-        let task = self.runtime.task_with(&self.wait, (begins, goes_on), ()).sched_data(sched_data);
-        let task = match context {
-            Some(context) => task.context(context),
-            None => task,
-        };
-        task.submit().expect("the task is sound");
+        let task = self.runtime.task_with(&self.wait, (begins, goes_on), ());
+        with(task).submit().expect("the task is sound");
         let worker = begun.recv().expect("a worker begins");
         Held { worker, _go_on: go_on }
     }
