@@ -203,7 +203,8 @@ impl Runtime {
     ///
     /// ```
     /// use sched_runtime::{ReadWrite, Runtime};
-    /// #     /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
+    /// # use std::sync::Arc;
+    /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
     /// # let builder = Runtime::builder().registry(components);
     /// let runtime = builder.workers(2).capture_graph().build()?;
     /// let count = runtime.codelet::<(ReadWrite<u64>,), ()>("count").cpu("count", |_, (x,)| *x += 1).build();
