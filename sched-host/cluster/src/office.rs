@@ -53,7 +53,8 @@ enum Errand {
 /// Where errands are brought, and done.
 pub(crate) struct Desk {
     errands: SegQueue<Errand>,
-    clerk: Mutex<Clerk>,
+    /// `None` after the office has closed: the connection ends with it, whoever still holds the desk.
+    clerk: Mutex<Option<Clerk>>,
     /// Whether the thread is about to sleep until it is woken.
     is_asleep: AtomicBool,
     thread: Unparker,
@@ -85,10 +86,11 @@ impl Desk {
         loop {
             // With the fence below: either this thread serves, or the one that does sees the errand afterwards.
             fence(SeqCst);
-            let mut clerk = self.clerk.try_lock()?;
+            let mut place = self.clerk.try_lock()?;
+            let clerk = place.as_mut()?;
             left.has_moved |= clerk.work(&self.errands);
             left.is_awaiting = clerk.is_awaiting();
-            drop(clerk);
+            drop(place);
             fence(SeqCst);
             if self.errands.is_empty() {
                 break;
@@ -139,7 +141,7 @@ impl Office {
         let parker = Parker::new();
         let desk = Desk {
             errands: SegQueue::new(),
-            clerk: Mutex::new(clerk),
+            clerk: Mutex::new(Some(clerk)),
             is_asleep: AtomicBool::new(false),
             thread: parker.unparker().clone(),
             closes: AtomicBool::new(false),
@@ -168,6 +170,9 @@ impl Drop for Office {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+        // Not dropped under the lock: leases end with it, and what they release may have errands.
+        let clerk = self.desk.clerk.lock().take();
+        drop(clerk);
     }
 }
 

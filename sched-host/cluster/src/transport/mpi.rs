@@ -5,8 +5,9 @@
 //! A message is sent from the memory of the datum. A [`Parcel`] promises that its bytes stay where they are until it is
 //! dropped, which happens after the request has ended: it is tested until then, or waited for when the connection ends.
 //!
-//! MPI is called by the thread that started it and by the one that uses the connection, never at once: the first calls
-//! it again only after the second has ended. `Serialized` is what that needs.
+//! MPI is called by the thread that started it, and by those that use the connection, which hold the lock of the office:
+//! never by two at once. The first calls it again only after the office has closed, and the connection with it, even if
+//! somebody still holds the desk. `Serialized` is what that needs.
 
 use super::{Arrived, Parcel, Tag, Transport};
 use mpi::point_to_point::Message as Matched;

@@ -14,7 +14,7 @@ pub enum Origin {
 
 /// Lower bound in seconds of the makespan of `graph` on a number of `pools`, from the chains of its tasks and the
 /// transfers between them: see the [module](super). `seconds` is as for [`bounds`](super::bounds), and `travel` gives
-/// the least time in seconds in which so many bytes get from a place to the nearest memory of a pool.
+/// the least time in seconds that a transfer of a number of bytes takes from a place to the nearest memory of a pool.
 ///
 /// With *t(i, p)* the time of task *i* in pool *p*, *d(i, j, p, q)* the largest travel time from *p* to *q* of the data
 /// that *i* wrote and *j* reads (0 if there is none), and *h(i, p)* the largest travel time from home to *p* of the
