@@ -3,20 +3,52 @@
 use crate::error::ClusterError;
 use crate::office::{Desk, Room};
 use crate::transport::{Arrived, Tag};
-use sched_text::hash::fold;
+use sched_text::hash::{fnv_1a, fold};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 /// The tasks that a rank has submitted since all ranks met.
 #[derive(Default)]
 pub(crate) struct Log {
     hashes: Vec<u64>,
-    codelets: Vec<Box<str>>,
+    /// For each of them, the place of its codelet in the list.
+    codelets: Vec<u16>,
+    /// Names of codelets, with their hashes. They stay: a rank has few codelets, and many tasks of each.
+    names: Vec<(Box<str>, u64)>,
 }
 
+/// Place of a codelet whose name is not kept, since there are too many.
+const UNNAMED: u16 = u16::MAX;
+
 impl Log {
-    pub(crate) fn note(&mut self, hash: u64, codelet: &str) {
-        self.hashes.push(hash);
-        self.codelets.push(codelet.into());
+    /// Notes a task of a codelet, whose hash `of_task` makes of that of the codelet.
+    #[inline]
+    pub(crate) fn note(&mut self, codelet: &str, of_task: impl FnOnce(u64) -> u64) {
+        let known = self.names.iter().position(|(name, _)| **name == *codelet);
+        let place = known.or_else(|| self.add(codelet));
+        let of_codelet = place.map_or_else(|| fnv_1a(codelet.as_bytes()), |place| self.names[place].1);
+        self.hashes.push(of_task(of_codelet));
+        self.codelets.push(place.map_or(UNNAMED, |place| place as u16));
+    }
+
+    #[cold]
+    fn add(&mut self, codelet: &str) -> Option<usize> {
+        let place = self.names.len();
+        (place < MOST_NAMES).then(|| {
+            self.names.push((codelet.into(), fnv_1a(codelet.as_bytes())));
+            place
+        })
+    }
+
+    /// The tasks so far, of which none are left.
+    pub(crate) fn take(&mut self) -> Log {
+        let names = self.names.clone();
+        Log { hashes: std::mem::take(&mut self.hashes), codelets: std::mem::take(&mut self.codelets), names }
+    }
+
+    /// Name of the codelet of a task; empty if there is no such task.
+    fn codelet(&self, task: usize) -> &str {
+        let Some(place) = self.codelets.get(task) else { return "" };
+        self.names.get(usize::from(*place)).map_or("(one of many codelets)", |(name, _)| name)
     }
 
     /// One number for all of them.
@@ -24,6 +56,9 @@ impl Log {
         self.hashes.iter().fold(0, |all, hash| fold(all, *hash))
     }
 }
+
+/// Maximum number of codelets whose names are kept: they are looked through for each task.
+const MOST_NAMES: usize = 256;
 
 /// A message between ranks themselves, for the thread that waits for it.
 struct Waiting(SyncSender<Result<Vec<u8>, String>>);
@@ -86,7 +121,7 @@ impl Among<'_> {
             all.iter().any(|other| hash(other) != hash(&all[0])) || hash(&all[0]).is_none()
         });
         let first = first.unwrap_or(0);
-        let names = self.exchange(log.codelets.get(first).map_or(&b""[..], |name| name.as_bytes()))?;
+        let names = self.exchange(log.codelet(first).as_bytes())?;
         let of = |(rank, name): (usize, &Vec<u8>)| match name.is_empty() {
             true => format!("rank {rank} has no such task"),
             false => format!("rank {rank} submits `{}`", String::from_utf8_lossy(name)),

@@ -3,6 +3,7 @@
 use crate::message::Message;
 use crate::office::{Desk, Room};
 use crate::transport::{Arrived, Parcel, Tag};
+use sched_graph::ranks::Holders;
 use sched_runtime::{DataError, Handle, Lease, Runtime};
 use std::sync::Arc;
 
@@ -10,18 +11,13 @@ use std::sync::Arc;
 pub(crate) struct Datum {
     /// Its number among the data of the cluster.
     pub(crate) index: u32,
-    pub(crate) owner: usize,
-    /// Other ranks that have its value.
-    pub(crate) copies: Vec<usize>,
+    pub(crate) holders: Holders,
+    /// Size of its value.
+    pub(crate) bytes: u64,
     pub(crate) courier: Arc<dyn Courier>,
 }
 
 impl Datum {
-    /// Whether a rank has its value.
-    pub(crate) fn is_on(&self, rank: usize) -> bool {
-        self.owner == rank || self.copies.contains(&rank)
-    }
-
     pub(crate) fn tag(&self) -> Tag {
         Tag::of_datum(self.index)
     }
@@ -40,6 +36,12 @@ pub(crate) trait Courier: Send + Sync {
 
     /// Gives the memory of a copy back.
     fn forget(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError>;
+
+    /// Waits until the value has been sent as often as it was asked for so far.
+    fn await_sent(&self, runtime: &Runtime);
+
+    /// Waits until the last value that was asked for so far is there.
+    fn await_received(&self, runtime: &Runtime);
 }
 
 /// Data of type `T`.
@@ -74,6 +76,15 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Courier for Of<
 
     fn forget(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError> {
         runtime.lease_write(&self.handle, |mut lease| *lease.writing() = T::default())
+    }
+
+    fn await_sent(&self, runtime: &Runtime) {
+        // Nobody writes it while it is being sent.
+        drop(runtime.write(&self.handle));
+    }
+
+    fn await_received(&self, runtime: &Runtime) {
+        drop(runtime.read(&self.handle));
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! All ranks run the same program and submit the same tasks in the same order. Each datum has an owner. A task runs on
 //! the rank that owns what it writes (or [where the program says](Cluster::submit_on)); what it reads from elsewhere is
-//! sent by the owner once, and kept until it is written again. That is the scheme of StarPU-MPI (Agullo et al.,
+//! sent to it once, and kept until it is written again: by the owner, or where many need it by one of those that have it
+//! already, along a [tree](sched_graph::ranks::Holders). That is the scheme of StarPU-MPI (Agullo et al.,
 //! *Achieving High Performance on Supercomputers with a Sequential Task-based Programming Model*, IEEE TPDS 2017). There
 //! is no central scheduler: the policy decides on each rank among the tasks there.
 //!
@@ -36,27 +37,32 @@
 
 mod agree;
 mod data;
+mod directory;
 mod error;
 mod message;
 mod office;
+mod submission;
 #[cfg(test)]
 mod tests;
+mod traffic;
 mod transport;
 
 pub use error::ClusterError;
 pub use message::Message;
+pub use traffic::Sent;
 
 use agree::{Among, Log};
 use data::{Courier, Datum, Of};
+use directory::Directory;
 use office::Office;
 use parking_lot::Mutex;
 use sched_graph::AccessMode;
-use sched_runtime::{AccessList, Data, Handle, Runtime, StartError, TaskBuilder, TaskRef};
-use sched_text::hash::{fnv_1a, fold};
-use std::collections::HashMap;
+use sched_graph::ranks::{Grid, Holders};
+use sched_runtime::{Data, Handle, Runtime, StartError};
 use std::fmt;
 use std::sync::Arc;
 use std::thread;
+use traffic::Traffic;
 use transport::local::Local;
 use transport::{Tag, Transport};
 
@@ -64,6 +70,7 @@ use transport::{Tag, Transport};
 pub struct Cluster {
     rank: usize,
     ranks: usize,
+    grid: Grid,
     most_tag: u32,
     state: Mutex<State>,
     // Dropped in this order: the runtime ends its tasks, then nobody asks for messages, then MPI ends.
@@ -75,10 +82,9 @@ pub struct Cluster {
 
 #[derive(Default)]
 struct State {
-    /// By the number of the data in this process.
-    data: HashMap<u64, Datum>,
-    registered: u32,
+    data: Directory,
     submitted: u64,
+    traffic: Traffic,
     log: Log,
 }
 
@@ -148,6 +154,7 @@ impl Cluster {
         Ok(Cluster {
             rank,
             ranks,
+            grid: Grid::new(ranks),
             most_tag,
             state: Mutex::default(),
             runtime,
@@ -193,13 +200,13 @@ impl Cluster {
         let bytes = if rank == self.rank { value.bytes().len() } else { room().bytes().len() };
         let handle = self.runtime.register_sized(value, bytes as u64);
         let mut state = self.state.lock();
-        let index = state.registered;
+        let index = state.data.next();
         if index >= self.most_tag / 2 - 2 {
             return Err(ClusterError::TooMany { most: index });
         }
-        state.registered += 1;
         let courier: Arc<dyn Courier> = Arc::new(Of { handle: handle.clone(), room });
-        state.data.insert(number(&handle), Datum { index, owner: rank, copies: Vec::new(), courier });
+        let datum = Datum { index, holders: Holders::owned_by(rank), bytes: bytes as u64, courier };
+        state.data.add(number(&handle), datum);
         Ok(handle)
     }
 
@@ -207,108 +214,19 @@ impl Cluster {
     /// their number allows (the distribution of ScaLAPACK, Choi et al. 1992).
     #[must_use]
     pub fn block_cyclic(&self, row: usize, column: usize) -> usize {
-        let rows = (1..=self.ranks).filter(|rows| self.ranks.is_multiple_of(*rows) && rows * rows <= self.ranks).max();
-        let rows = rows.unwrap_or(1);
-        let columns = self.ranks / rows;
-        row % rows * columns + column % columns
-    }
-
-    /// Submits a task, of which all ranks hear: it runs on the owner of the first datum that it writes. Returns it there.
-    ///
-    /// # Errors
-    /// If it names data that no rank owns, or a reduction; and see [`SubmitError`](sched_runtime::SubmitError).
-    pub fn submit<L: AccessList, P: Send + 'static>(
-        &self,
-        task: TaskBuilder<'_, L, P>,
-    ) -> Result<Option<TaskRef>, ClusterError> {
-        self.submit_to(None, task)
-    }
-
-    /// [`submit`](Self::submit), to run on this rank. What it writes for others is sent to its owner.
-    ///
-    /// # Errors
-    /// As for [`submit`](Self::submit), and [`ClusterError::NoRank`].
-    pub fn submit_on<L: AccessList, P: Send + 'static>(
-        &self,
-        rank: usize,
-        task: TaskBuilder<'_, L, P>,
-    ) -> Result<Option<TaskRef>, ClusterError> {
-        self.check_rank(rank)?;
-        self.submit_to(Some(rank), task)
-    }
-
-    fn submit_to<L: AccessList, P: Send + 'static>(
-        &self,
-        rank: Option<usize>,
-        task: TaskBuilder<'_, L, P>,
-    ) -> Result<Option<TaskRef>, ClusterError> {
-        let mut state = self.state.lock();
-        let mut accesses: Vec<(u64, AccessMode)> = Vec::with_capacity(4);
-        task.each_access(&mut |data, mode| accesses.push((data, mode)));
-        let codelet = || task.codelet_name().to_owned();
-        if let Some((data, _)) = accesses.iter().find(|(data, _)| !state.data.contains_key(data)) {
-            return Err(ClusterError::NotShared { codelet: codelet(), data: *data });
-        }
-        if let Some((data, _)) = accesses.iter().find(|(_, mode)| *mode == AccessMode::Redux) {
-            return Err(ClusterError::Reduced { codelet: codelet(), data: *data });
-        }
-        let decides = accesses.iter().find(|(_, mode)| mode.writes()).or(accesses.first());
-        let by_turns = (state.submitted % self.ranks as u64) as usize;
-        let rank = rank.unwrap_or_else(|| decides.map_or(by_turns, |(data, _)| state.data[data].owner));
-        state.submitted += 1;
-        let words = accesses.iter().map(|(data, mode)| u64::from(state.data[data].index) << 3 | *mode as u64);
-        let hash = words.chain([rank as u64]).fold(fnv_1a(task.codelet_name().as_bytes()), fold);
-        state.log.note(hash, task.codelet_name());
-        for (data, mode) in &accesses {
-            let datum = state.data.get_mut(data).expect("it was just found");
-            self.prepare(datum, *mode, rank)?;
-        }
-        let submitted = if rank == self.rank { Some(task.submit()?) } else { None };
-        for (data, _) in accesses.iter().filter(|(_, mode)| mode.writes()) {
-            let datum = state.data.get_mut(data).expect("it was just found");
-            datum.copies.clear();
-            if datum.owner != rank {
-                datum.copies.push(rank);
-                self.move_value(datum, rank, datum.owner)?;
-            }
-        }
-        Ok(submitted)
-    }
-
-    /// Sees to it that a task on `rank` finds a datum there.
-    fn prepare(&self, datum: &mut Datum, mode: AccessMode, rank: usize) -> Result<(), ClusterError> {
-        if datum.is_on(rank) {
-            return Ok(());
-        }
-        if mode.reads() {
-            self.move_value(datum, datum.owner, rank)?;
-            datum.copies.push(rank);
-        } else if rank == self.rank {
-            Arc::clone(&datum.courier).make_room(&self.runtime)?;
-        }
-        Ok(())
-    }
-
-    /// Sends a value, or receives it, if this rank is one of both.
-    fn move_value(&self, datum: &Datum, from: usize, to: usize) -> Result<(), ClusterError> {
-        let (courier, desk) = (Arc::clone(&datum.courier), self.office.desk());
-        if from == self.rank {
-            courier.send(&self.runtime, desk, to, datum.tag())?;
-        } else if to == self.rank {
-            courier.receive(&self.runtime, desk, from, datum.tag())?;
-        }
-        Ok(())
+        self.grid.owner(row, column)
     }
 
     fn with_datum<T: Message>(
         &self,
         handle: &Handle<T>,
-        body: impl FnOnce(&mut Datum) -> Result<(), ClusterError>,
+        body: impl FnOnce(&mut Datum, &mut Traffic) -> Result<(), ClusterError>,
     ) -> Result<(), ClusterError> {
         let data = number(handle);
         let mut state = self.state.lock();
         let unknown = ClusterError::NotShared { codelet: "(no codelet)".to_owned(), data };
-        body(state.data.get_mut(&data).ok_or(unknown)?)
+        let State { data: known, traffic, .. } = &mut *state;
+        body(known.find(data).ok_or(unknown)?, traffic)
     }
 
     /// Brings a value to a rank, where the runtime [reads](Runtime::read) it then. All ranks call it.
@@ -317,10 +235,10 @@ impl Cluster {
     /// [`ClusterError::NoRank`]; if no rank owns the data.
     pub fn bring<T: Message>(&self, handle: &Handle<T>, rank: usize) -> Result<(), ClusterError> {
         self.check_rank(rank)?;
-        self.with_datum(handle, |datum| self.prepare(datum, AccessMode::Read, rank))
+        self.with_datum(handle, |datum, traffic| self.prepare(datum, AccessMode::Read, rank, traffic))
     }
 
-    /// Brings a value to all ranks. All of them call it.
+    /// Brings a value to all ranks, along a tree: each of them passes it on to some others. All of them call it.
     ///
     /// # Errors
     /// If no rank owns the data.
@@ -334,9 +252,8 @@ impl Cluster {
     /// [`ClusterError::NoRank`]; if no rank owns the data.
     pub fn give<T: Message>(&self, handle: &Handle<T>, rank: usize) -> Result<(), ClusterError> {
         self.bring(handle, rank)?;
-        self.with_datum(handle, |datum| {
-            datum.copies.push(std::mem::replace(&mut datum.owner, rank));
-            datum.copies.retain(|copy| *copy != rank);
+        self.with_datum(handle, |datum, _| {
+            datum.holders.give(rank);
             Ok(())
         })
     }
@@ -346,11 +263,11 @@ impl Cluster {
     /// # Errors
     /// If no rank owns the data.
     pub fn flush<T: Message>(&self, handle: &Handle<T>) -> Result<(), ClusterError> {
-        self.with_datum(handle, |datum| {
-            if datum.copies.contains(&self.rank) {
+        self.with_datum(handle, |datum, _| {
+            if datum.holders.has_copy(self.rank) {
                 Arc::clone(&datum.courier).forget(&self.runtime)?;
             }
-            datum.copies.clear();
+            datum.holders.flush();
             Ok(())
         })
     }
@@ -361,9 +278,9 @@ impl Cluster {
     /// If no rank owns the data, or its value was not computed.
     pub fn unregister<T: Message + Default>(&self, handle: Handle<T>) -> Result<Option<T>, ClusterError> {
         let data = number(&handle);
-        let datum = self.state.lock().data.remove(&data);
+        let datum = self.state.lock().data.remove(data);
         let datum = datum.ok_or(ClusterError::NotShared { codelet: "(no codelet)".to_owned(), data })?;
-        if datum.owner != self.rank {
+        if datum.holders.owner() != self.rank {
             return Ok(None);
         }
         Ok(Some(std::mem::take(&mut *self.runtime.write(&handle)?)))
@@ -376,7 +293,7 @@ impl Cluster {
     /// [`ClusterError::Failed`] with the failures of each rank; it may be used on.
     pub fn wait_all(&self) -> Result<(), ClusterError> {
         let among = self.among();
-        let log = std::mem::take(&mut self.state.lock().log);
+        let log = self.state.lock().log.take();
         // Before anything is waited for: what only some ranks have submitted would be waited for in vain.
         if let Err(error) = among.check(&log) {
             self.office.give_up(&error.to_string());
@@ -385,6 +302,20 @@ impl Cluster {
         }
         let problem = self.runtime.wait_all().err().map(|error| error.to_string());
         among.agree(problem.as_deref())
+    }
+
+    /// Bounds what this rank has in flight: a submission waits until fewer than `most` of its tasks, and of the values that
+    /// it sends or receives, have not ended, the oldest first. So the memory of a program grows with the bound, and not
+    /// with the number of its tasks. Ranks may have different bounds, and 0 counts as 1. Without a bound,
+    /// [`Builder::bound_tasks`](sched_runtime::Builder::bound_tasks) bounds the tasks alone.
+    pub fn bound_in_flight(&self, most: usize) {
+        self.state.lock().traffic.bound(most);
+    }
+
+    /// What this rank has sent to others, or will send for the tasks that are submitted so far.
+    #[must_use]
+    pub fn sent(&self) -> Sent {
+        self.state.lock().traffic.sent
     }
 
     /// What each rank gives, by rank. All ranks call it.

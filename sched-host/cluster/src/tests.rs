@@ -1,6 +1,8 @@
-use super::{Cluster, ClusterError};
+use super::{Cluster, ClusterError, Sent};
 use proptest::prelude::*;
-use sched_graph::AccessMode;
+use sched_graph::generate::{cholesky, lu, qr};
+use sched_graph::ranks::{Grid, Shares, rank_of};
+use sched_graph::{AccessMode, Datum, TaskGraph};
 use sched_runtime::{Codelet, Handle, Many, Read, ReadWrite, Runtime, StartError, Write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -151,6 +153,111 @@ fn values_are_sent_once_and_again_after_a_write() {
     });
     let all = vec![vec![0], vec![1]];
     assert_eq!(sent, [([false, false], all.clone()), ([true, true], all)]);
+}
+
+/// Values that ranks have sent while a graph ran, whose data is dealt to a grid of them.
+fn sent_for(graph: &TaskGraph, ranks: usize) -> Vec<Sent> {
+    let owners = Grid::new(ranks).owners(&graph.data);
+    on_ranks(ranks, |cluster| {
+        let register = |(datum, owner): (&Datum, &usize)| {
+            let len = datum.bytes as usize / size_of::<u64>();
+            cluster.register_on(*owner, || vec![1; len], move || vec![0; len]).expect("a rank")
+        };
+        let handles: Vec<Handle<Values>> = graph.data.iter().zip(&owners).map(register).collect();
+        submit(cluster, graph, &owners, &handles);
+        cluster.wait_all().expect("all is well");
+        cluster.sent()
+    })
+}
+
+/// Submits the tasks of a graph, whose data has these owners.
+fn submit(cluster: &Cluster, graph: &TaskGraph, owners: &[usize], handles: &[Handle<Values>]) {
+    let change = change(cluster.runtime());
+    for task in &graph.tasks {
+        let of = |mode| {
+            let accesses = task.accesses.iter().filter(|access| access.mode == mode);
+            accesses.map(|access| handles[access.data.index()].clone()).collect::<Vec<_>>()
+        };
+        let [read, write, update] = [AccessMode::Read, AccessMode::Write, AccessMode::ReadWrite].map(of);
+        // The codelet names its data by mode, the graph in the order of its own.
+        let owned = task.accesses.iter().map(|access| (access.mode, owners[access.data.index()]));
+        let task = cluster.runtime().task_with(&change, 1, (&read, &write, &update));
+        cluster.submit_on(rank_of(owned, 0), task).expect("it is sound");
+    }
+}
+
+#[test]
+fn a_factorisation_sends_what_a_simulated_cluster_sends() {
+    for graph in [cholesky(7, 4), lu(4, 4), qr(4, 4)] {
+        for ranks in [1, 2, 3, 4, 6] {
+            let shares = Shares::block_cyclic(&graph, ranks);
+            let planned = (0..ranks as u32).map(|rank| {
+                let own = shares.messages.iter().filter(|message| message.from == rank);
+                Sent { values: own.clone().count() as u64, bytes: own.map(|message| message.bytes).sum() }
+            });
+            assert_eq!(sent_for(&graph, ranks), planned.collect::<Vec<_>>(), "{} on {ranks} ranks", graph.name);
+        }
+    }
+}
+
+#[test]
+fn a_value_for_all_goes_along_a_tree() {
+    for (owner, ranks) in [(0, 8), (5, 8), (3, 7), (0, 1)] {
+        let sent = on_ranks(ranks, |cluster| {
+            let set = cluster.runtime().codelet::<(Write<u64>,), ()>("set").cpu("set", |_, (x,)| *x = 42).build();
+            let x = cluster.register_on(owner, || 0_u64, || 0).expect("a rank");
+            cluster.submit(cluster.runtime().task(&set, (&x,))).expect("it is sound");
+            cluster.bring_everywhere(&x).expect("it is registered");
+            cluster.wait_all().expect("all is well");
+            assert_eq!(*cluster.runtime().read(&x).expect("it is good"), 42);
+            cluster.sent().values
+        });
+        assert_eq!(sent.iter().sum::<u64>(), ranks as u64 - 1);
+        assert!(sent.iter().all(|sent| *sent <= 3), "{sent:?}: no rank sends to all others");
+    }
+}
+
+#[test]
+fn what_was_not_computed_is_not_passed_on() {
+    let words = on_ranks(6, |cluster| {
+        let fail =
+            cluster.runtime().codelet::<(Write<u64>,), ()>("fail").cpu("fail", |_, (_,)| panic!("no luck")).build();
+        let x = cluster.register_on(2, || 0_u64, || 0).expect("a rank");
+        cluster.submit(cluster.runtime().task(&fail, (&x,))).expect("it is sound");
+        cluster.bring_everywhere(&x).expect("it is registered");
+        let _ = cluster.wait_all().expect_err("a kernel panicked");
+        cluster.runtime().read(&x).map(|x| *x).expect_err("there is no value").to_string()
+    });
+    assert!(words.iter().all(|word| word.contains("no luck")), "{words:?}");
+}
+
+#[test]
+fn any_bound_on_what_is_in_flight_lets_programs_run_to_the_end() {
+    let graph = cholesky(6, 4);
+    for most in [0, 1, 2, 7] {
+        let owners = Grid::new(3).owners(&graph.data);
+        let found = on_ranks(3, |cluster| {
+            // One rank may be far ahead of the others.
+            if cluster.rank() > 0 {
+                cluster.bound_in_flight(most);
+            }
+            let register = |owner: &usize| cluster.register_on(*owner, || vec![1; 2], || vec![0; 2]).expect("a rank");
+            let handles: Vec<Handle<Values>> = owners.iter().map(register).collect();
+            submit(cluster, &graph, &owners, &handles);
+            cluster.wait_all().expect("all is well");
+            handles.into_iter().map(|handle| cluster.unregister(handle).expect("it is good")).collect::<Vec<_>>()
+        });
+        let alone = on_ranks(1, |cluster| {
+            let register = |_: &usize| cluster.register_on(0, || vec![1; 2], || vec![0; 2]).expect("a rank");
+            let handles: Vec<Handle<Values>> = owners.iter().map(register).collect();
+            submit(cluster, &graph, &vec![0; owners.len()], &handles);
+            handles.into_iter().map(|handle| cluster.unregister(handle).expect("it is good")).collect::<Vec<_>>()
+        });
+        for (data, value) in alone[0].iter().enumerate() {
+            let there: Vec<&Option<Values>> = found.iter().map(|rank| &rank[data]).filter(|of| of.is_some()).collect();
+            assert_eq!(there, [value], "at most {most} in flight, data {data}");
+        }
+    }
 }
 
 #[test]

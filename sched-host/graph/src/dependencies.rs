@@ -1,6 +1,6 @@
 //! Dependencies between the tasks of a graph.
 
-use super::{Access, AccessOrder, TaskGraph, TaskId};
+use super::{Access, AccessMode, AccessOrder, TaskGraph, TaskId};
 
 /// Dependencies between the tasks of a graph: those that follow from accesses to the same data by the rule of
 /// [`AccessOrder`], and those that tasks name in [`after`](super::Task::after). Only the nearest such tasks are named:
@@ -26,6 +26,41 @@ impl Dependencies {
             found.sort_unstable();
             found.dedup();
             // A task that accesses the same data twice does not wait for itself.
+            found.retain(|before| *before != id);
+            predecessors.push(&found);
+            found.clear();
+        }
+        let successors = predecessors.turned_round();
+        Dependencies { predecessors, successors }
+    }
+
+    /// The dependencies of `graph` that hold wherever its tasks run, even if each has copies of its own of what others
+    /// overwrite: on those that make what a task reads, and those that it names. So two tasks that write data without
+    /// reading it are not in order, nor is a task that overwrites what another has read.
+    ///
+    /// ```
+    /// use sched_graph::{AccessMode, Datum, Dependencies, Task, TaskGraph, TaskId};
+    /// let mut graph = TaskGraph::new("write, read, write");
+    /// let (kind, data) = (graph.add_kind("k"), graph.add_data(Datum::new(8)));
+    /// for mode in [AccessMode::Write, AccessMode::Read, AccessMode::Write] {
+    ///     graph.add_task(Task::new(kind).access(data, mode));
+    /// }
+    /// let flows = Dependencies::of_flows(&graph);
+    /// assert_eq!(flows.predecessors(TaskId(1)), [TaskId(0)]);
+    /// assert_eq!((flows.predecessors(TaskId(2)), graph.dependencies().predecessors(TaskId(2))), (&[][..], &[TaskId(1)][..]));
+    /// ```
+    #[must_use]
+    pub fn of_flows(graph: &TaskGraph) -> Dependencies {
+        let mut made = vec![Made::default(); graph.data.len()];
+        let mut predecessors = Lists::with_capacity(graph.tasks.len());
+        let mut found: Vec<TaskId> = Vec::new();
+        for (id, task) in graph.ids().zip(&graph.tasks) {
+            found.extend_from_slice(&task.after);
+            for Access { data, mode } in &task.accesses {
+                made[data.index()].access(id, *mode, &mut found);
+            }
+            found.sort_unstable();
+            found.dedup();
             found.retain(|before| *before != id);
             predecessors.push(&found);
             found.clear();
@@ -75,6 +110,38 @@ impl Dependencies {
     #[inline]
     pub fn exits(&self) -> impl Iterator<Item = TaskId> {
         (0..self.n_tasks() as u32).map(TaskId).filter(|task| self.successors(*task).is_empty())
+    }
+}
+
+/// The tasks that have made the value of a datum.
+#[derive(Clone, Default)]
+struct Made {
+    /// The last that wrote it alone.
+    alone: Option<TaskId>,
+    /// Those that have added to it in any order since.
+    together: Vec<TaskId>,
+}
+
+impl Made {
+    /// Notes an access, and adds those that have made what it reads.
+    fn access(&mut self, task: TaskId, mode: AccessMode, makers: &mut Vec<TaskId>) {
+        match mode {
+            AccessMode::Scratch => {}
+            AccessMode::Commute | AccessMode::Redux => {
+                makers.extend(self.alone);
+                self.together.push(task);
+            }
+            AccessMode::Read | AccessMode::Write | AccessMode::ReadWrite => {
+                if mode.reads() && self.together.is_empty() {
+                    makers.extend(self.alone);
+                } else if mode.reads() {
+                    makers.extend_from_slice(&self.together);
+                }
+                if mode.writes() {
+                    *self = Made { alone: Some(task), together: Vec::new() };
+                }
+            }
+        }
     }
 }
 

@@ -33,6 +33,7 @@ pub mod generate;
 mod lengths;
 mod order;
 pub mod priorities;
+pub mod ranks;
 pub mod reference;
 mod region;
 mod restriction;

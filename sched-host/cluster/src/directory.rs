@@ -1,0 +1,72 @@
+//! The data of a cluster, by its number in this process.
+
+use crate::data::Datum;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// See the [module](self). A look costs little: each rank looks at the data of all tasks, of which most concern others.
+#[derive(Default)]
+pub(crate) struct Directory {
+    places: HashMap<u64, usize, BuildHasherDefault<Spread>>,
+    /// In the order of registration; `None` once it is taken out.
+    data: Vec<Option<Datum>>,
+}
+
+impl Directory {
+    /// Number of the next datum among those of the cluster.
+    pub(crate) fn next(&self) -> u32 {
+        u32::try_from(self.data.len()).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn add(&mut self, number: u64, datum: Datum) {
+        self.places.insert(number, self.data.len());
+        self.data.push(Some(datum));
+    }
+
+    /// The place of a datum.
+    #[inline]
+    pub(crate) fn place(&self, number: u64) -> Option<usize> {
+        self.places.get(&number).copied()
+    }
+
+    /// The datum at a [place](Self::place).
+    #[inline]
+    pub(crate) fn at(&self, place: usize) -> &Datum {
+        self.data[place].as_ref().expect("places are those of data that is there")
+    }
+
+    /// The datum at a [place](Self::place).
+    #[inline]
+    pub(crate) fn at_mut(&mut self, place: usize) -> &mut Datum {
+        self.data[place].as_mut().expect("places are those of data that is there")
+    }
+
+    pub(crate) fn find(&mut self, number: u64) -> Option<&mut Datum> {
+        self.place(number).map(|place| self.at_mut(place))
+    }
+
+    pub(crate) fn remove(&mut self, number: u64) -> Option<Datum> {
+        let place = self.places.remove(&number)?;
+        self.data[place].take()
+    }
+}
+
+/// Spreads numbers that count upwards.
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
