@@ -1,9 +1,13 @@
 //! The Trace Event Format of Perfetto and `chrome://tracing`.
 //!
 //! Three "processes" group the tracks: the workers, the links between memories, and the scheduler, with a counter for
-//! each node that stored tasks and a mark for each refusal, fault and line of the log. A worker that the hypervisor
+//! each node that stored tasks and a mark for each refusal, fault and line of the log. Where there are several ranks, the
+//! workers of each are a process of their own, with a track for the messages that it sends and one for those that it
+//! receives, and an arrow from one to the other for each message. A worker that the hypervisor
 //! moves to another context has a mark on its track. An arrow leads from a task to each that it made ready. Times are
 //! in microseconds, as the format requires, with nanoseconds as decimals.
+
+mod messages;
 
 use super::event::{Event, Note};
 use super::timeline::{Activity, Timeline};
@@ -17,6 +21,8 @@ use std::io::{self, Write};
 const WORKERS: u32 = 1;
 const LINKS: u32 = 2;
 const SCHEDULER: u32 = 3;
+/// The first rank.
+const RANKS: u32 = 4;
 
 /// One event. The fields are the keys of the format.
 #[derive(Serialize, Default)]
@@ -64,6 +70,11 @@ enum Args<'a> {
         bytes: u64,
         why: &'static str,
     },
+    Message {
+        /// The other rank.
+        rank: &'a str,
+        bytes: u64,
+    },
     Refusal {
         task: u64,
         why: String,
@@ -103,7 +114,8 @@ impl Lines<'_> {
     /// Names a group of tracks.
     fn group(&mut self, pid: u32, name: &str) -> io::Result<()> {
         self.add(&Line { name: "process_name", ph: "M", pid, args: Args::Name { name }, ..Line::default() })?;
-        let args = Args::Order { sort_index: pid };
+        // Ranks stand where the workers of a single process do.
+        let args = Args::Order { sort_index: if pid < RANKS { pid } else { WORKERS } };
         self.add(&Line { name: "process_sort_index", ph: "M", pid, args, ..Line::default() })
     }
 
@@ -121,15 +133,21 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{{\"displayTimeUnit\":\"ms\",\"otherData\":{about},\"traceEvents\":[")?;
     let mut lines = Lines { out, first: true };
     write_workers(trace, &timeline, &mut lines)?;
+    messages::write(trace, &mut lines)?;
     write_links(trace, &timeline, &mut lines)?;
     write_moments(trace, &mut lines)?;
     writeln!(lines.out, "\n]}}")
 }
 
 fn write_workers(trace: &Trace, timeline: &Timeline, lines: &mut Lines<'_>) -> io::Result<()> {
-    lines.group(WORKERS, &format!("workers ({})", trace.title))?;
-    for (id, worker) in trace.workers.iter().enumerate() {
-        lines.track(WORKERS, tid(id as u32), &worker.name)?;
+    if trace.ranks.is_empty() {
+        lines.group(WORKERS, &format!("workers ({})", trace.title))?;
+    }
+    for (rank, name) in (0..).zip(&trace.ranks) {
+        lines.group(RANKS + rank, &format!("{name} ({})", trace.title))?;
+    }
+    for (id, worker) in (0..).zip(&trace.workers) {
+        lines.track(pid(trace, WorkerId(id)), tid(id), &worker.name)?;
     }
     for (id, spans) in timeline.workers.iter().enumerate() {
         for span in spans {
@@ -149,7 +167,7 @@ fn write_workers(trace: &Trace, timeline: &Timeline, lines: &mut Lines<'_>) -> i
                 ph: "X",
                 ts: micros(span.begin),
                 dur: Some(micros(span.end - span.begin)),
-                pid: WORKERS,
+                pid: pid(trace, WorkerId(id as u32)),
                 tid: tid(id as u32),
                 args,
                 ..Line::default()
@@ -188,21 +206,20 @@ fn write_links(trace: &Trace, timeline: &Timeline, lines: &mut Lines<'_>) -> io:
 fn write_moments(trace: &Trace, lines: &mut Lines<'_>) -> io::Result<()> {
     lines.group(SCHEDULER, "scheduler")?;
     let mut marked = BTreeSet::new();
-    let mut arrows = Arrows::default();
+    let mut arrows = Arrows { trace, begun: BTreeMap::new(), ended: BTreeMap::new(), ready: BTreeMap::new() };
     for stamped in &trace.events {
         let ts = micros(stamped.nanos);
         arrows.look(stamped.nanos, &stamped.event, lines)?;
         match stamped.event {
             Event::Woken { worker } => {
-                let tid = tid(worker.0);
-                let mark =
-                    Line { name: "wake", cat: "wake", ph: "i", s: Some("t"), ts, pid: WORKERS, tid, ..Line::default() };
+                let (pid, tid) = (pid(trace, worker), tid(worker.0));
+                let mark = Line { name: "wake", cat: "wake", ph: "i", s: Some("t"), ts, pid, tid, ..Line::default() };
                 lines.add(&mark)?;
             }
             Event::Moved { worker, from, to } => {
                 let (from, to) = (from.map(|from| trace.context(from)), trace.context(to));
                 let (name, args) = (format!("to {to}"), Args::Move { from, to });
-                let (cat, ph, s, pid, tid) = ("hypervisor", "i", Some("t"), WORKERS, tid(worker.0));
+                let (cat, ph, s, pid, tid) = ("hypervisor", "i", Some("t"), pid(trace, worker), tid(worker.0));
                 lines.add(&Line { name: &name, cat, ph, s, ts, pid, tid, args, ..Line::default() })?;
             }
             Event::Refused { task, node, why } => {
@@ -238,8 +255,8 @@ fn write_moments(trace: &Trace, lines: &mut Lines<'_>) -> io::Result<()> {
 }
 
 /// Arrows from a task to each that it made ready.
-#[derive(Default)]
-struct Arrows {
+struct Arrows<'t> {
+    trace: &'t Trace,
     begun: BTreeMap<WorkerId, u64>,
     /// Begin and end of the last task of each worker.
     ended: BTreeMap<WorkerId, (u64, u64)>,
@@ -247,7 +264,7 @@ struct Arrows {
     ready: BTreeMap<TaskId, (WorkerId, u64)>,
 }
 
-impl Arrows {
+impl Arrows<'_> {
     fn look(&mut self, now: u64, event: &Event, lines: &mut Lines<'_>) -> io::Result<()> {
         match *event {
             Event::Ended { worker, .. } => {
@@ -269,7 +286,7 @@ impl Arrows {
                         cat: "dependency",
                         ph,
                         ts: micros(nanos),
-                        pid: WORKERS,
+                        pid: pid(self.trace, worker),
                         tid: tid(worker.0),
                         id: Some(task.sequence()),
                         bp,
@@ -282,6 +299,14 @@ impl Arrows {
             _ => {}
         }
         Ok(())
+    }
+}
+
+/// The process of a worker.
+fn pid(trace: &Trace, worker: WorkerId) -> u32 {
+    match trace.workers.get(worker.index()) {
+        Some(track) if !trace.ranks.is_empty() => RANKS + track.rank,
+        _ => WORKERS,
     }
 }
 

@@ -75,6 +75,10 @@ pub enum Event {
     TransferStarted(Transfer),
     /// A transfer has ended.
     TransferEnded(Transfer),
+    /// A rank begins to send a message to another.
+    Sent(RankMessage),
+    /// A message has arrived at its rank.
+    Received(RankMessage),
     /// A node of the scheduler refused a task.
     Refused {
         /// The task.
@@ -147,6 +151,19 @@ pub struct Transfer {
     pub why: Reason,
 }
 
+/// A message from one rank of a cluster to another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct RankMessage {
+    /// The data; `None` if the message only tells that a task has ended.
+    pub data: Option<DataId>,
+    /// The sender: its place in [`Trace::ranks`](super::Trace::ranks).
+    pub from: u32,
+    /// The receiver, likewise.
+    pub to: u32,
+    /// Number of bytes.
+    pub bytes: u64,
+}
+
 /// An event with its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stamped {
@@ -174,6 +191,8 @@ impl fmt::Display for Event {
             }
             Event::TransferStarted(transfer) => write!(f, "transfer {transfer}"),
             Event::TransferEnded(transfer) => write!(f, "arrived {transfer}"),
+            Event::Sent(message) => write!(f, "sends {message}"),
+            Event::Received(message) => write!(f, "received {message}"),
             Event::Refused { task, node, why } => write!(f, "refused {task} by node {} ({why})", node.0),
             Event::Noted { note } => write!(f, "remark {}", note.0),
             Event::Held { task, node } => write!(f, "held {task} by node {}", node.0),
@@ -185,6 +204,16 @@ impl fmt::Display for Event {
 impl fmt::Display for Transfer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "data {} from {} to {} ({})", self.data.0, self.from.0, self.to.0, self.why.name())
+    }
+}
+
+impl fmt::Display for RankMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.data {
+            Some(data) => write!(f, "data {}", data.0)?,
+            None => f.write_str("an end")?,
+        }
+        write!(f, " from rank {} to rank {}", self.from, self.to)
     }
 }
 

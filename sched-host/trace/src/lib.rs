@@ -43,7 +43,7 @@ mod timeline;
 mod track;
 
 pub use bound::measured_bound;
-pub use event::{CodeletId, Event, Note, NoteId, Stamped, Transfer};
+pub use event::{CodeletId, Event, Note, NoteId, RankMessage, Stamped, Transfer};
 pub use format::{Format, UnknownFormat};
 pub use gantt::{Bound, Gantt, gantt};
 pub use notes::Notes;

@@ -1,6 +1,6 @@
 //! Observers of simulations.
 
-use super::event::{Event, Stamped, Transfer};
+use super::event::{Event, RankMessage, Stamped, Transfer};
 use std::fmt;
 
 /// Receives the events of a simulation, in the order of time.
@@ -66,6 +66,7 @@ impl Observer for Digest {
         let place = |task: &sched_core::TaskId| task.sequence().wrapping_sub(1);
         let pair = |high: u64, low: u32| high << 32 | u64::from(low);
         let moved = |of: &Transfer| pair(of.data.0.into(), of.from.0 << 16 | of.to.0 << 8 | of.why as u32);
+        let message = |of: &RankMessage| pair(of.data.map_or(u32::MAX, |data| data.0).into(), of.from << 16 ^ of.to);
         let (kind, word) = match event {
             Event::Submitted { task } => (0, place(task)),
             Event::Ready { task, by } => (1, pair(place(task), by.map_or(u32::MAX, |worker| worker.0))),
@@ -81,6 +82,8 @@ impl Observer for Digest {
                 let from = from.map_or(u16::MAX, |from| from.0);
                 (10, pair(u64::from(worker.0), u32::from(from) << 16 | u32::from(to.0)))
             }
+            Event::Sent(of) => (11, message(of)),
+            Event::Received(of) => (12, message(of)),
             // Moves within the scheduler are reported by a tree observer, where there is one. They are not part of the
             // schedule.
             Event::Refused { .. } | Event::Held { .. } | Event::QueueLength { .. } | Event::Noted { .. } => return,

@@ -1,10 +1,13 @@
 //! What workers did when, from single events.
 
-use crate::{Activity, CodeletId, Event, Gantt, Stamped, Timeline, Trace, WorkerTrack, gantt, measured_bound, planned};
+use crate::{
+    Activity, CodeletId, Event, Format, Gantt, RankMessage, Stamped, Timeline, Trace, WorkerTrack, gantt,
+    measured_bound, planned,
+};
 use sched_core::{Arch, TaskId, WorkerId};
 use sched_graph::generate::cholesky;
 use sched_graph::reference::{Links, Problem, Processor, heft};
-use sched_graph::{Task, TaskGraph};
+use sched_graph::{DataId, Task, TaskGraph};
 use sched_tree::ObservedNode;
 
 const W: WorkerId = WorkerId(0);
@@ -76,6 +79,53 @@ fn a_queue_is_as_long_as_tasks_are_in_it_and_what_is_said_too_late_does_not_coun
         _ => None,
     });
     assert_eq!(lengths.collect::<Vec<_>>(), [(1, 0, 1), (2, 0, 2), (3, 0, 1), (5, 0, 0), (5, 1, 1)]);
+}
+
+#[test]
+fn ranks_are_shown_apart_with_an_arrow_for_each_message() {
+    let workers =
+        [(0, 0), (0, 1), (1, 0)].map(|(rank, id)| WorkerTrack::of_rank(rank, ["one", "two"][rank as usize], id, "cpu"));
+    let message = |data| RankMessage { data, from: 1, to: 0, bytes: 8 };
+    let (first, second) = (message(Some(DataId(7))), message(None));
+    let events = [
+        (0, Event::Submitted { task: t(1) }),
+        (0, Event::Started { task: t(1), worker: WorkerId(2), codelet: K }),
+        (50, Event::Ended { task: t(1), worker: WorkerId(2) }),
+        (50, Event::Sent(first)),
+        (60, Event::Sent(second)),
+        (2000, Event::Received(first)),
+        (2010, Event::Received(second)),
+        // Sent before the trace begins.
+        (2020, Event::Received(first)),
+    ];
+    let stamped = events.map(|(nanos, event)| Stamped { nanos, event }).to_vec();
+    let ranks = vec!["one".to_owned(), "two".to_owned()];
+    let trace = Trace { ranks, workers: workers.to_vec(), codelets: vec!["k".to_owned()], ..Trace::default() };
+    let trace = trace.with_events(stamped);
+    let mut json = Vec::new();
+    Format::Chrome.write(&trace, &mut json).expect("a vector takes it");
+    let json: serde_json::Value = serde_json::from_slice(&json).expect("it is JSON");
+    let lines = json["traceEvents"].as_array().expect("it is a list");
+    let of = |key: &str, value: &str| lines.iter().filter(|line| line[key] == value).cloned().collect::<Vec<_>>();
+    let tracks: Vec<_> =
+        of("name", "thread_name").iter().map(|line| (line["pid"].as_u64(), line["args"]["name"].clone())).collect();
+    let named = |pid, name: &str| (Some(pid), serde_json::Value::from(name));
+    assert_eq!(tracks[..3], [named(4, "0:cpu 0"), named(4, "0:cpu 1"), named(5, "1:cpu 0")]);
+    assert_eq!(tracks[3..], [named(4, "receives"), named(5, "sends")]);
+    assert_eq!(of("cat", "task")[0]["pid"], 5);
+    let ends = |ph: &str| {
+        of("ph", ph)
+            .iter()
+            .map(|line| (line["pid"].as_u64(), line["ts"].as_f64(), line["id"].as_u64()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ends("s"), [(Some(5), Some(0.05), Some(1)), (Some(5), Some(0.06), Some(2))]);
+    assert_eq!(ends("f"), [(Some(4), Some(2.0), Some(1)), (Some(4), Some(2.01), Some(2))]);
+    let marks = of("cat", "message");
+    let mark = marks.iter().find(|line| line["name"] == "data 7" && line["pid"] == 5).expect("it is marked");
+    assert_eq!((mark["dur"].as_f64(), &mark["args"]["rank"]), (Some(0.01), &serde_json::Value::from("one")));
+    let picture = gantt(&trace, &Gantt::default());
+    assert!(picture.contains("one: 2 workers busy") && picture.contains("two: 1 worker busy"), "{picture}");
 }
 
 #[test]

@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub struct Trace {
     /// Title, such as the policy.
     pub title: String,
+    /// Names of the ranks, whose workers are shown apart; empty if there is only one process.
+    pub ranks: Vec<String>,
     /// Workers, by id.
     pub workers: Vec<WorkerTrack>,
     /// Names of memory nodes, by id.
@@ -46,13 +48,21 @@ pub struct WorkerTrack {
     pub name: String,
     /// Class or architecture. Pictures show the workers of a group together.
     pub group: String,
+    /// Its rank: the place in [`Trace::ranks`]. 0 if there are none.
+    pub rank: u32,
 }
 
 impl WorkerTrack {
     /// The worker with this id, in a group.
     #[must_use]
     pub fn new(id: usize, group: String) -> WorkerTrack {
-        WorkerTrack { name: format!("{group} {id}"), group }
+        WorkerTrack { name: format!("{group} {id}"), group, rank: 0 }
+    }
+
+    /// The worker with this id on a rank of this name. Pictures show the workers of a rank together.
+    #[must_use]
+    pub fn of_rank(rank: u32, name: &str, id: usize, class: &str) -> WorkerTrack {
+        WorkerTrack { name: format!("{rank}:{class} {id}"), group: name.to_owned(), rank }
     }
 }
 
