@@ -186,6 +186,33 @@ fn policies_are_compared_in_contexts() {
 }
 
 #[test]
+fn a_cluster_is_simulated_node_by_node() {
+    let words = ["simulate", "cholesky", "--tiles", "8", "--policy", "tree-prio", "--platform"];
+    let simulated = |platform: &str| good(sched(&[&words[..], &[platform, "--json"]].concat())).json();
+    let report = simulated("cluster:4x3,latency=2us");
+    let run = &report["runs"][0];
+    assert_eq!((&report["workers"], &report["platform"]), (&12.into(), &"cluster:4x3,latency=2us".into()));
+    let nodes = run["per_node"].as_array().expect("there are nodes");
+    let sum = |key: &str| nodes.iter().map(|node| node[key].as_u64().expect("it is a number")).sum::<u64>();
+    assert_eq!((sum("tasks"), sum("workers")), (120, 12));
+    assert_eq!(
+        (sum("sent"), sum("received_bytes")),
+        (run["messages"].as_u64().expect("it is a number"), sum("sent_bytes"))
+    );
+    assert!(report["bounds_s"]["critical_path"].as_f64() <= run["makespan_s"].as_f64());
+    assert_eq!(simulated("cluster:4x3,latency=2us")["runs"][0]["digest"], run["digest"], "the same events again");
+    let text = good(sched(&[&words[..], &["cluster:40x3"]].concat())).out;
+    assert!(text.contains("messages between nodes") && text.contains("\nmedian"), "{text}");
+    let file = "cluster \"mine\" { nodes \"numa-2x12\"; nodes \"3\" count=2; switch nodes=2 uplink=\"1 GB/s\"; }";
+    let mixed = good(sched_reading(file, &[&words[..], &["-", "--json"]].concat())).json();
+    assert_eq!((&mixed["workers"], &mixed["platform"]), (&30.into(), &"mine".into()));
+    let elsewhere = sched(&["tree", "--platform", "cluster:2x2"]);
+    assert!(elsewhere.code == 1 && elsewhere.err.contains("is a cluster, and this takes one machine"), "{elsewhere:?}");
+    let compared = sched(&["compare", "lu", "--platform", "cluster:2x2"]);
+    assert!(compared.code == 1 && compared.err.contains("static schedules are for one machine"), "{compared:?}");
+}
+
+#[test]
 fn goals_of_contexts_come_from_options_and_from_a_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("goals.kdl");

@@ -82,6 +82,7 @@ pub struct Args {
 /// If graph, platform or a policy are invalid, no policy completes, or a file cannot be written.
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let case = Case::load(&args.setup, &args.contexts, None, registry)?;
+    case.on_one_machine()?;
     let policies = args.policies()?;
     case.check(&policies)?;
     if let Some(count) = args.seeds {

@@ -7,6 +7,7 @@ use clap::ValueHint;
 use miette::miette;
 use sched_machine::topology::{BindingPlan, Topology};
 use sched_policy::{self as policy, BoundMachine};
+use sched_sim::cluster::Cluster;
 use sched_sim::platform::{self, Platform};
 use std::path::PathBuf;
 
@@ -54,7 +55,8 @@ pub(super) struct MainWorkerOption {
 /// The machine and its workers.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct MachineOptions {
-    /// Described machine: the name of a shipped platform (numa-2x12, cpu9-gpu3, fat-1024), or the path of a KDL file
+    /// Described machine: the name of a shipped platform (numa-2x12, cpu9-gpu3, fat-1024), or the path of a KDL file;
+    /// for `simulate` also a cluster, such as cluster:4xcpu9-gpu3 or cluster:1024x12
     #[arg(long, value_name = "NAME|FILE", help_heading = HEADING, value_parser = PLATFORM, hide_possible_values = true)]
     #[arg(conflicts_with_all = ["synthetic", "xml", "starpu_sampling"])]
     platform: Option<String>,
@@ -135,6 +137,22 @@ impl MachineOptions {
         }
     }
 
+    /// The named cluster for a simulation, if one is named, each node with the requested number of CPU workers.
+    ///
+    /// # Errors
+    /// If its description is invalid, or a node has too few workers.
+    pub(super) fn cluster(&self) -> miette::Result<Option<Cluster>> {
+        let Some(name) = self.platform.as_ref().filter(|name| Cluster::is_named(name)) else { return Ok(None) };
+        let cluster = Cluster::named(name)?;
+        for (node, _) in cluster.kinds() {
+            self.cut(Platform::clone(&node))?;
+        }
+        Ok(Some(match self.workers.workers {
+            Some(count) => cluster.map(|node| node.with_cpu_workers(count)),
+            None => cluster,
+        }))
+    }
+
     fn explored(&self) -> miette::Result<Option<Topology>> {
         Ok(match (&self.synthetic, &self.xml) {
             (Some(description), _) => Some(Topology::from_synthetic(description)?),
@@ -145,6 +163,12 @@ impl MachineOptions {
 
     fn described(&self) -> miette::Result<Option<Platform>> {
         let platform = match (&self.platform, &self.starpu_sampling, &self.host) {
+            (Some(name), ..) if Cluster::is_named(name) => {
+                return Err(miette!(
+                    help = "`sched simulate` takes clusters; name the platform of one node here",
+                    "`{name}` is a cluster, and this takes one machine"
+                ));
+            }
             (Some(name), ..) => platform::find(name)?,
             (None, Some(directory), Some(host)) => {
                 let platform = Platform::from_starpu(directory, host)?;

@@ -25,7 +25,8 @@ use swap::{Swap, swap};
 ///
 /// The workload is a generated graph or a file: what `sched graph --json` writes, a StarPU trace (tasks.rec), a
 /// WfFormat workflow (.json) or a standard task graph (.stg). The machine is a shipped platform (cpu9-gpu3 by default),
-/// a KDL file, a machine of a StarPU performance directory, or one that hwloc describes, with assumed speeds. A
+/// a KDL file, a machine of a StarPU performance directory, or one that hwloc describes, with assumed speeds; or a
+/// cluster of such machines, where the owner of data executes what writes it (docs/cluster.md has the networks). A
 /// repeated command produces the same schedule, event for event, with an equal `digest`. Several policies are simulated
 /// in turn; `sched compare` shows them side by side.
 #[derive(clap::Args, Clone, Debug)]
@@ -43,6 +44,8 @@ use swap::{Swap, swap};
                                  two contexts on one machine, which share four workers
   sched simulate cholesky --platform numa-2x12 --context a:share=0.75 --context b:share=0.25
                                  the hypervisor gives context a three quarters of the machine
+  sched simulate cholesky --tiles 40 --platform cluster:16x12,bandwidth=25GB/s --policy tree-prio
+                                 16 nodes of 12 cores, each with a scheduler of its own
   sched simulate lu --policy tree-eager --swap-to tree-heft@0.5s
                                  another policy from then on
   sched simulate cholesky --tiles 8 --platform numa-2x12 --policy tree-pheft --parallel 0.95

@@ -9,6 +9,7 @@ mod agenda;
 mod contexts;
 mod flights;
 mod hypervisor;
+mod mail;
 mod moves;
 mod seat;
 mod tasks;
@@ -25,6 +26,7 @@ use contexts::{ChangeId, LiveContext};
 pub(super) use contexts::{Opening, PlannedChange, PolicyEnv};
 use flights::{FlightId, Flights};
 pub(super) use hypervisor::Supervision;
+pub(super) use mail::Mail;
 use moves::Moves;
 use sched_core::{MemoryNode, Stage, WorkerId};
 use sched_graph::{TaskGraph, TaskId};
@@ -76,6 +78,8 @@ pub(super) struct Engine<'a> {
     /// The hypervisor of the contexts, if there is one.
     pub(super) supervision: Option<Supervision>,
     tasks: Tasks,
+    /// Messages from and to other ranks, on a node of a cluster.
+    pub(super) mail: Option<Mail>,
     teams: CombinedWorkers<Purpose>,
     workers: Vec<Worker>,
     flights: Flights,
@@ -125,6 +129,7 @@ impl<'a> Engine<'a> {
             contexts,
             planned,
             supervision: None,
+            mail: None,
             graph: Arc::clone(&backend.graph),
             prices: Prices::new(platform.overheads),
             tasks: Tasks::new(&backend.graph, Arc::clone(&backend.dependencies), ledger),
@@ -148,22 +153,51 @@ impl<'a> Engine<'a> {
 
     /// Runs all tasks.
     pub(super) fn run(mut self) -> Result<SimOutcome, SimError> {
+        self.begin();
+        while self.step() {}
+        self.finish()
+    }
+
+    /// Submits the first task.
+    pub(super) fn begin(&mut self) {
         for worker in self.worker_ids() {
             self.backend.fall_asleep(worker);
         }
         self.plan_timed_changes();
         self.begin_supervision();
-        self.submit();
-        while self.error.is_none() {
-            let Some((time, action)) = self.agenda.pop() else { break };
-            self.now = time;
-            self.backend.set_now(time);
-            self.events += 1;
-            if let Some(Action::End(next) | Action::Host(next)) = self.agenda.peek() {
-                self.workers[next.index()].fetch();
-            }
-            self.perform(action);
+        match self.passed_over() {
+            0 => self.submit(),
+            nanos => self.plan(nanos, Action::Submit),
         }
+    }
+
+    /// Time of the next action; `None` if there is none, or an error.
+    pub(super) fn next_time(&self) -> Option<u64> {
+        if self.error.is_none() { self.agenda.next_time() } else { None }
+    }
+
+    /// Performs the next action. Returns whether there was one.
+    pub(super) fn step(&mut self) -> bool {
+        if self.error.is_some() {
+            return false;
+        }
+        let Some((time, action)) = self.agenda.pop() else { return false };
+        self.set_now(time);
+        self.events += 1;
+        if let Some(Action::End(next) | Action::Host(next)) = self.agenda.peek() {
+            self.workers[next.index()].fetch();
+        }
+        self.perform(action);
+        true
+    }
+
+    fn set_now(&mut self, time: u64) {
+        self.now = time;
+        self.backend.set_now(time);
+    }
+
+    /// The result, once there is nothing left to do.
+    pub(super) fn finish(self) -> Result<SimOutcome, SimError> {
         if let Some(error) = self.error {
             return Err(error);
         }
@@ -270,7 +304,7 @@ impl<'a> Engine<'a> {
             self.report(Event::Submitted { task: task.submitted() });
             self.backend.progress.submitted(task);
             self.note_submitted(task);
-            let mut cost = submission;
+            let mut cost = submission + self.passed_over();
             self.tasks.submitted(task, &self.graph);
             let mut ready = std::mem::take(&mut self.tasks.ready);
             while let Some(task) = ready.pop_front() {
@@ -292,22 +326,30 @@ impl<'a> Engine<'a> {
     /// Ends a task without work at once, and adds the tasks that this made ready to `ready`. Returns whether it was
     /// one.
     fn passes(&mut self, task: TaskId, ready: &mut VecDeque<TaskId>) -> bool {
+        if self.mail.is_some() && self.takes_message(task, ready) {
+            return true;
+        }
         if self.graph.kind_of(self.graph.task(task)).runs {
             return false;
         }
         self.report(Event::Passed { task: task.submitted() });
+        self.end_without_worker(task, ready);
+        true
+    }
+
+    /// Ends a task that no worker executes, and adds the tasks that this made ready to `ready`.
+    fn end_without_worker(&mut self, task: TaskId, ready: &mut VecDeque<TaskId>) {
         self.backend.progress.reach(task, Stage::Ended);
         self.end = self.end.max(self.now);
         std::mem::swap(&mut self.tasks.ready, ready);
         self.tasks.ended(task, &self.graph);
         std::mem::swap(&mut self.tasks.ready, ready);
         self.note_ended(task);
-        true
     }
 
     fn outcome(mut self) -> SimOutcome {
         let governance = self.end_supervision();
-        let (backend, end) = (&self.backend, self.end);
+        let (backend, end) = (&self.backend, self.until());
         let (graph, platform) = (&backend.graph, &backend.platform);
         let workers = self.worker_ids().zip(&self.workers).map(|(id, worker)| WorkerStats {
             id,

@@ -139,6 +139,32 @@ pub enum SimError {
         /// Highest priority of the context.
         max: i32,
     },
+    /// A node of a cluster has no result.
+    #[error("node {node} of the cluster: {error}")]
+    #[diagnostic(help("its platform is `{platform}`"))]
+    Node {
+        /// Number of the node.
+        node: usize,
+        /// Name of its platform.
+        platform: String,
+        /// The reason.
+        error: Box<SimError>,
+    },
+    /// A datum has no owner among the nodes of a cluster.
+    #[error(
+        "data {data} has {}, and the cluster has nodes 0 to {}",
+        .owner.map_or("no owner".to_owned(), |owner| format!("owner {owner}")),
+        .nodes - 1
+    )]
+    #[diagnostic(help("give one owner for each datum of the graph"))]
+    Owner {
+        /// Number of the datum.
+        data: usize,
+        /// Its owner, if one is given.
+        owner: Option<usize>,
+        /// Number of nodes.
+        nodes: usize,
+    },
     /// Nothing more can happen, and tasks are left.
     #[error(
         "the scheduler kept {left} of {tasks} tasks: nothing more can happen at {nanos} ns{}{}",

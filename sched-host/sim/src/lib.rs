@@ -5,6 +5,8 @@
 //! differ, so no policy is written twice. A run is a list of [`Event`]s that depends only on graph, platform, policy
 //! and seed: it is equal in each run, on each build.
 //!
+//! [Clusters](cluster) of several nodes have a tree on each of them.
+//!
 //! Scheduling [contexts](Simulation::context), swaps of policies, and [combined workers](Platform::combined_workers)
 //! for parallel tasks work as in the runtime; [`sched_sync::gathering`] describes how teams gather.
 //!
@@ -29,6 +31,7 @@
 
 mod ahead;
 mod backend;
+pub mod cluster;
 mod context;
 mod engine;
 mod error;

@@ -54,6 +54,24 @@ pub(super) fn check(graph: &TaskGraph, platform: &Platform, lengths: &Lengths) -
     }
 }
 
+/// Checks that the sum of these times of tasks in nanoseconds cannot overflow.
+///
+/// # Errors
+/// [`SimError::TooLong`] if it may.
+pub(super) fn check_nanos(times: impl Iterator<Item = (TaskId, f64)>) -> Result<(), SimError> {
+    let (mut sum, mut longest) = (0.0, (0.0, TaskId(0)));
+    for (task, nanos) in times {
+        sum += nanos;
+        if nanos > longest.0 {
+            longest = (nanos, task);
+        }
+    }
+    match sum > MOST {
+        true => Err(SimError::TooLong { task: longest.1.0, seconds: longest.0 / 1e9, years: MOST / 1e9 / YEAR }),
+        false => Ok(()),
+    }
+}
+
 /// Seconds of a year.
 const YEAR: f64 = 365.25 * 86_400.0;
 

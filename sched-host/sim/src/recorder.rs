@@ -1,6 +1,7 @@
 //! Traces of simulations.
 
 use super::Platform;
+use super::cluster::Cluster;
 use super::platform::Worker;
 use parking_lot::Mutex;
 use sched_core::{Refusal, TaskId, WorkerId};
@@ -12,8 +13,8 @@ use std::sync::Arc;
 /// Records the events of a simulation for a [`Trace`]. It is an [`Observer`], and has a
 /// [`TreeObserver`](Self::tree_observer).
 pub struct SimRecorder {
-    graph: Arc<TaskGraph>,
-    platform: Arc<Platform>,
+    /// Without events.
+    trace: Trace,
     recorded: Arc<Recorded>,
 }
 
@@ -39,7 +40,13 @@ impl SimRecorder {
     /// A recorder for a simulation of this graph on this platform.
     #[must_use]
     pub fn new(graph: Arc<TaskGraph>, platform: Arc<Platform>) -> SimRecorder {
-        SimRecorder { graph, platform, recorded: Arc::default() }
+        SimRecorder { trace: platform.empty_trace(&graph, ""), recorded: Arc::default() }
+    }
+
+    /// A recorder for a simulation of this graph on this cluster.
+    #[must_use]
+    pub fn of_cluster(graph: &TaskGraph, cluster: &Cluster) -> SimRecorder {
+        SimRecorder { trace: cluster.empty_trace(graph, ""), recorded: Arc::default() }
     }
 
     /// The observer for [`Simulation::tree_observer`](super::Simulation::tree_observer). Without it, the trace has
@@ -52,7 +59,8 @@ impl SimRecorder {
     /// The trace of all reported events.
     #[must_use]
     pub fn finish(self, title: &str) -> Trace {
-        let mut trace = self.platform.empty_trace(&self.graph, title);
+        let mut trace = self.trace;
+        title.clone_into(&mut trace.title);
         trace.nodes = std::mem::take(&mut self.recorded.nodes.lock());
         trace.notes = self.recorded.notes.take();
         trace.contexts = std::mem::take(&mut self.recorded.contexts.lock());

@@ -1,14 +1,15 @@
 //! The case that is simulated with each policy.
 
 use super::report::{Failed, Run};
-use super::setup::Setup;
+use super::setup::{Loaded, Setup};
 use super::swap::Swap;
 use crate::contexts::{ContextOptions, Wanted};
 use crate::log;
 use crate::progress::Progress;
 use crate::reports;
 use miette::miette;
-use sched_graph::TaskGraph;
+use sched_graph::{Dependencies, TaskGraph};
+use sched_sim::cluster::{Cluster, ClusterSimulation};
 use sched_sim::{Context, Noise, Platform, SimError, SimRecorder, Simulation, When};
 use sched_trace::{Digest, Event, Observer, Trace};
 use sched_tree::hypervisor::Goals;
@@ -21,7 +22,9 @@ use std::time::{Duration, Instant};
 pub(crate) struct Case {
     /// The workload, once in each context.
     pub(crate) graph: Arc<TaskGraph>,
+    /// The machine; of a cluster, all nodes as one machine.
     pub(crate) platform: Arc<Platform>,
+    cluster: Option<Arc<Cluster>>,
     pub(crate) seed: u64,
     pub(crate) noise: Noise,
     contexts: Vec<Wanted>,
@@ -76,7 +79,13 @@ impl Case {
     ) -> miette::Result<Case> {
         let goals = contexts.goals()?;
         let contexts = &contexts.contexts;
-        let (graph, platform) = setup.load()?;
+        let Loaded { graph, platform, cluster } = setup.load()?;
+        if cluster.is_some() && (goals.is_some() || swap_to.is_some() || !contexts.is_empty()) {
+            return Err(miette!(
+                help = "leave out --context and --swap-to, or name the platform of one node",
+                "contexts, their goals and swaps are simulated on one machine, not on a cluster"
+            ));
+        }
         let noise = setup.noise(&graph, &platform)?;
         let half = graph.tasks.len() as u64 / 2;
         let graph = match contexts.len() {
@@ -84,7 +93,27 @@ impl Case {
             count => TaskGraph::side_by_side(graph.name.clone(), &vec![&graph; count]),
         };
         let (contexts, swap_to, seed) = (contexts.to_vec(), swap_to.cloned(), setup.seed.seed);
-        Ok(Case { graph: Arc::new(graph), platform, seed, noise, contexts, goals, swap_to, half, registry })
+        Ok(Case { graph: Arc::new(graph), platform, cluster, seed, noise, contexts, goals, swap_to, half, registry })
+    }
+
+    /// The dependencies that hold on the machine. Nodes of a cluster have copies of their own.
+    pub(super) fn dependencies(&self) -> Dependencies {
+        if self.cluster.is_some() { Dependencies::of_flows(&self.graph) } else { self.graph.dependencies() }
+    }
+
+    /// Checks that it is on one machine.
+    ///
+    /// # Errors
+    /// If it is on a cluster.
+    pub(crate) fn on_one_machine(&self) -> miette::Result<()> {
+        match &self.cluster {
+            Some(cluster) => Err(miette!(
+                help = "`sched simulate` takes several policies too: --policy tree-heft,tree-prio",
+                "`{}` is a cluster, and static schedules are for one machine",
+                cluster.name
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Whether the report shows contexts.
@@ -109,8 +138,14 @@ impl Case {
     /// The invalid ones, each with all its problems.
     pub(crate) fn check(&self, policies: &[String]) -> miette::Result<()> {
         let unusable = |policy: &String| {
-            let nothing = Simulation::new(TaskGraph::default(), Arc::clone(&self.platform));
-            nothing.policy(policy).registry(Arc::clone(&self.registry)).run().err()
+            let check = |platform: &Arc<Platform>| {
+                let nothing = Simulation::new(TaskGraph::default(), Arc::clone(platform));
+                nothing.policy(policy).registry(Arc::clone(&self.registry)).run().err()
+            };
+            match &self.cluster {
+                Some(cluster) => cluster.kinds().iter().find_map(|(platform, _)| check(platform)),
+                None => check(&self.platform),
+            }
         };
         let mut causes: Vec<SimError> = policies.iter().filter_map(unusable).collect();
         match (causes.len(), policies.len()) {
@@ -173,26 +208,58 @@ impl Case {
         recording: Recording<'_>,
         progress: &dyn Fn(u64),
     ) -> Result<Simulated, SimError> {
-        let recorder = recording.trace.then(|| SimRecorder::new(Arc::clone(graph), Arc::clone(&self.platform)));
+        let recorder = recording.trace.then(|| match &self.cluster {
+            Some(cluster) => SimRecorder::of_cluster(graph, cluster),
+            None => SimRecorder::new(Arc::clone(graph), Arc::clone(&self.platform)),
+        });
         let mut watcher =
             Watcher { digest: Digest::default(), lines: recording.events, error: None, recorder, ended: 0, progress };
-        let mut simulation = Simulation::new(Arc::clone(graph), Arc::clone(&self.platform));
-        simulation = self.with_contexts(simulation.policy(policy));
-        simulation = simulation.registry(Arc::clone(&self.registry)).seed(self.seed);
-        simulation = simulation.noise(Noise { seed: self.seed, ..self.noise.clone() });
-        if let Some(recorder) = &watcher.recorder {
-            simulation = simulation.tree_observer(recorder.tree_observer());
-        }
         log::of_run(&self.policies(policy));
         let began = Instant::now();
-        let outcome = simulation.observe(&mut watcher)?;
+        let (outcome, nodes) = match &self.cluster {
+            Some(cluster) => {
+                let outcome = self.on_cluster(cluster, graph, policy, &watcher).observe(&mut watcher)?;
+                (outcome.total, Some((outcome.nodes, outcome.messages, outcome.message_bytes)))
+            }
+            None => (self.on_machine(graph, policy, &watcher).observe(&mut watcher)?, None),
+        };
         let wall: Duration = began.elapsed();
         let digest = watcher.digest.value();
         let flushed = watcher.lines.as_mut().map_or(Ok(()), |lines| lines.flush());
         let written = watcher.error.map_or(flushed, Err);
         let trace = watcher.recorder.map(|recorder| recorder.finish(&self.policies(policy)));
-        let run = Run::simulated(policy, outcome, self.has_contexts(), digest, wall);
+        let mut run = Run::simulated(policy, outcome, self.has_contexts(), digest, wall);
+        if let Some((nodes, messages, bytes)) = nodes {
+            run.on_nodes(&nodes, messages, bytes);
+        }
         Ok(Simulated { run, trace, written })
+    }
+
+    fn on_machine(&self, graph: &Arc<TaskGraph>, policy: &str, watcher: &Watcher<'_>) -> Simulation {
+        let mut simulation = Simulation::new(Arc::clone(graph), Arc::clone(&self.platform));
+        simulation = self.with_contexts(simulation.policy(policy));
+        simulation = simulation.registry(Arc::clone(&self.registry)).seed(self.seed);
+        simulation = simulation.noise(Noise { seed: self.seed, ..self.noise.clone() });
+        match &watcher.recorder {
+            Some(recorder) => simulation.tree_observer(recorder.tree_observer()),
+            None => simulation,
+        }
+    }
+
+    fn on_cluster(
+        &self,
+        cluster: &Arc<Cluster>,
+        graph: &Arc<TaskGraph>,
+        policy: &str,
+        watcher: &Watcher<'_>,
+    ) -> ClusterSimulation {
+        let mut simulation = ClusterSimulation::new(Arc::clone(graph), Arc::clone(cluster)).policy(policy);
+        simulation = simulation.registry(Arc::clone(&self.registry)).seed(self.seed);
+        simulation = simulation.noise(Noise { seed: self.seed, ..self.noise.clone() });
+        match &watcher.recorder {
+            Some(recorder) => simulation.tree_observer(recorder.tree_observer()),
+            None => simulation,
+        }
     }
 
     fn with_contexts(&self, mut simulation: Simulation) -> Simulation {

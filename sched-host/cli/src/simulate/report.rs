@@ -1,5 +1,7 @@
 //! Reports of simulations, as text and JSON.
 
+mod nodes;
+
 use super::case::Case;
 use super::setup::CostsOption;
 use crate::hypervisor::HypervisorReport;
@@ -8,6 +10,7 @@ use crate::log::{self, Said};
 use crate::table::table;
 use miette::IntoDiagnostic;
 use sched_graph::bound::Bounds;
+use sched_sim::cluster::NodeStats;
 use sched_sim::{ContextStats, SimOutcome, WorkerStats};
 use sched_text::ranges;
 use sched_trace::{Activity, Timeline, Trace};
@@ -66,6 +69,11 @@ pub(crate) struct Run {
     contexts: Vec<Ran>,
     /// What the hypervisor did; `null` without goals.
     hypervisor: Option<HypervisorReport>,
+    /// `null` except on a cluster.
+    messages: Option<u64>,
+    message_bytes: Option<u64>,
+    /// Empty except on a cluster.
+    per_node: Vec<Node>,
     per_worker: Vec<Worker>,
     links: Vec<Link>,
     memories: Vec<Memory>,
@@ -123,6 +131,23 @@ struct Worker {
     idle_s: f64,
 }
 
+/// A node of a cluster.
+#[derive(Serialize)]
+pub(super) struct Node {
+    pub(super) node: usize,
+    platform: String,
+    first_worker: u32,
+    workers: u32,
+    pub(super) tasks: u64,
+    /// Mean busy fraction of its workers, from 0 to 1.
+    pub(super) busy_share: f64,
+    pub(super) makespan_s: f64,
+    pub(super) sent: u64,
+    pub(super) sent_bytes: u64,
+    received: u64,
+    pub(super) received_bytes: u64,
+}
+
 #[derive(Serialize)]
 struct Link {
     name: String,
@@ -161,6 +186,9 @@ impl Run {
             bytes_moved: Some(outcome.bytes),
             contexts: outcome.contexts.iter().filter(shown).map(Ran::of).collect(),
             hypervisor: outcome.governance.map(HypervisorReport::of),
+            messages: None,
+            message_bytes: None,
+            per_node: Vec::new(),
             per_worker,
             links: outcome.links.into_iter().map(|link| Link { name: link.name, bytes: link.bytes }).collect(),
             memories: outcome
@@ -175,6 +203,29 @@ impl Run {
             faults: outcome.faults,
             log: log::take(),
         }
+    }
+
+    /// Adds what the nodes of a cluster did.
+    pub(super) fn on_nodes(&mut self, nodes: &[NodeStats], messages: u64, bytes: u64) {
+        let busy = |node: &NodeStats| {
+            let first = node.first_worker as usize;
+            busy_share(&self.per_worker[first..first + node.workers as usize], self.makespan_s)
+        };
+        let node = |(number, node): (usize, &NodeStats)| Node {
+            node: number,
+            platform: node.platform.clone(),
+            first_worker: node.first_worker,
+            workers: node.workers,
+            tasks: node.tasks,
+            busy_share: busy(node),
+            makespan_s: node.makespan.as_secs_f64(),
+            sent: node.sent,
+            sent_bytes: node.sent_bytes,
+            received: node.received,
+            received_bytes: node.received_bytes,
+        };
+        self.per_node = nodes.iter().enumerate().map(node).collect();
+        (self.messages, self.message_bytes) = (Some(messages), Some(bytes));
     }
 
     /// Result of a static schedule from its trace.
@@ -202,6 +253,9 @@ impl Run {
             bytes_moved: None,
             contexts: Vec::new(),
             hypervisor: None,
+            messages: None,
+            message_bytes: None,
+            per_node: Vec::new(),
             per_worker,
             links: Vec::new(),
             memories: Vec::new(),
@@ -224,7 +278,7 @@ impl Report {
     pub(crate) fn new(case: &Case, costs: CostsOption, mut runs: Vec<Run>, failed: Vec<Failed>) -> Report {
         let (graph, platform) = (&case.graph, &case.platform);
         let small = graph.tasks.len() <= MOST_FOR_BOUNDS;
-        let bounds_s = small.then(|| platform.bounds(graph, &graph.dependencies()).ok()).flatten();
+        let bounds_s = small.then(|| platform.bounds(graph, &case.dependencies()).ok()).flatten();
         for run in &mut runs {
             run.ratio_to_bound = bounds_s.map(|bounds| bounds.ratio(run.makespan_s));
         }
@@ -299,6 +353,9 @@ impl Report {
         if let (Some(bytes), Some(transfers)) = (run.bytes_moved, run.transfers) {
             line("moved", format_args!("{:.3} GB in {transfers} transfers", bytes as f64 / 1e9));
         }
+        if let (Some(bytes), Some(messages)) = (run.message_bytes, run.messages) {
+            line("sent", format_args!("{:.3} GB in {messages} messages between nodes", bytes as f64 / 1e9));
+        }
         if let (Some(digest), Some(events)) = (&run.digest, run.events) {
             line("digest", format_args!("{digest} of {events} events"));
         }
@@ -310,7 +367,8 @@ impl Report {
         }
         let contexts = run.context_table().map_or(String::new(), |table| format!("\n{table}\n"));
         let goals = run.hypervisor.as_ref().map_or(String::new(), |report| format!("\n{}\n", report.text()));
-        format!("{text}{contexts}{goals}\n{}\n", run.worker_table())
+        let table = if run.per_node.is_empty() { run.worker_table() } else { nodes::table(&run.per_node) };
+        format!("{text}{contexts}{goals}\n{table}\n")
     }
 }
 

@@ -7,6 +7,7 @@ use crate::values::{SeedOption, share};
 use miette::miette;
 use sched_graph::TaskGraph;
 use sched_graph::priorities::Priorities;
+use sched_sim::cluster::Cluster;
 use sched_sim::platform::{Costs, Platform};
 use sched_sim::{Noise, prioritise};
 use std::sync::Arc;
@@ -91,21 +92,34 @@ pub(crate) enum PrioritiesOption {
     CriticalPath,
 }
 
+/// What is simulated.
+pub(super) struct Loaded {
+    pub(super) graph: TaskGraph,
+    /// The machine; of a cluster, all nodes as one machine.
+    pub(super) platform: Arc<Platform>,
+    pub(super) cluster: Option<Arc<Cluster>>,
+}
+
 impl Setup {
-    /// Reads the graph with its priorities, and the platform with its costs.
+    /// Reads the graph with its priorities, and the machine with its costs.
     ///
     /// # Errors
     /// If one of them is missing or invalid.
-    pub(super) fn load(&self) -> miette::Result<(TaskGraph, Arc<Platform>)> {
+    pub(super) fn load(&self) -> miette::Result<Loaded> {
         let mut graph = self.graph.load(self.seed.seed)?;
-        let platform = self.machine.platform()?.with_costs(match self.costs {
+        let costs = match self.costs {
             CostsOption::Default => Costs::Default,
             CostsOption::NoOverhead => Costs::NoOverhead,
             CostsOption::NoTransfer => Costs::NoTransfer,
-        });
-        let platform = match self.parallel {
+        };
+        let with_teams = |platform: Platform| match self.parallel {
             Some(share) => platform.with_parallel(share),
             None => platform,
+        };
+        let cluster = self.machine.cluster()?.map(|cluster| Arc::new(cluster.with_costs(costs).map(with_teams)));
+        let platform = match &cluster {
+            Some(cluster) => cluster.merged(),
+            None => with_teams(self.machine.platform()?.with_costs(costs)),
         };
         match self.priorities {
             PrioritiesOption::AsGiven => {}
@@ -114,7 +128,7 @@ impl Setup {
             PrioritiesOption::CriticalPath => prioritise(&mut graph, &platform, Priorities::CriticalPath)?,
         }
         platform.remarks(&graph).iter().for_each(|remark| reports::warn(&format!("note: {remark}")));
-        Ok((graph, Arc::new(platform)))
+        Ok(Loaded { graph, platform: Arc::new(platform), cluster })
     }
 
     /// The noise for a graph on a platform.

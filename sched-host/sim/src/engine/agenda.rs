@@ -68,6 +68,13 @@ impl Agenda {
         }
     }
 
+    /// Time of the next action.
+    #[inline]
+    pub(super) fn next_time(&self) -> Option<u64> {
+        let first = self.firsts[self.next];
+        (first != NEVER).then_some((first >> 64) as u64)
+    }
+
     /// Plans an action. Actions of equal time are performed in the order in which they were planned.
     #[inline]
     pub(super) fn push(&mut self, time: u64, action: Action) {

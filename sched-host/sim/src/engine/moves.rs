@@ -27,8 +27,16 @@ struct Move {
     version: u32,
     why: Reason,
     under_way: bool,
-    /// Flights that wait for it.
-    waiters: SmallVec<[FlightId; 2]>,
+    waiters: SmallVec<[Waiter; 2]>,
+}
+
+/// Who waits for a transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Waiter {
+    /// A worker, for the data of a task.
+    Flight(FlightId),
+    /// A task that sends the data to another rank.
+    Send(TaskId),
 }
 
 /// Transfers from one memory node to another.
@@ -197,7 +205,7 @@ impl Engine<'_> {
         for access in backend.accesses(task).iter().filter(|access| access.mode.reads()) {
             if !replicas.lock().is_valid(access.data, memory) {
                 self.flights[flight].missing += 1;
-                self.request_for(flight, access.data, memory);
+                self.request_for(Waiter::Flight(flight), access.data, memory);
             }
         }
         self.no_longer_missing(flight);
@@ -211,16 +219,16 @@ impl Engine<'_> {
         }
     }
 
-    /// Lets `flight` wait for the transfer that already brings `data`, or for a new one.
-    fn request_for(&mut self, flight: FlightId, data: DataId, memory: MemoryNode) {
+    /// Lets `waiter` wait for the transfer that already brings `data`, or for a new one.
+    pub(super) fn request_for(&mut self, waiter: Waiter, data: DataId, memory: MemoryNode) {
         let Some(transfer) = self.moves.arriving.get(&(data, memory)).copied() else {
             if let Some(replicas) = &self.backend.replicas {
                 replicas.lock().pin(data, memory);
             }
-            return self.request(data, None, memory, Reason::Demand, Some(flight));
+            return self.request(data, None, memory, Reason::Demand, Some(waiter));
         };
         let found = self.moves.get_mut(transfer);
-        found.waiters.push(flight);
+        found.waiters.push(waiter);
         if found.why != Reason::Demand && !found.under_way {
             let (from, why) = (found.from, found.why);
             found.why = Reason::Demand;
@@ -281,7 +289,7 @@ impl Engine<'_> {
         pinned: Option<MemoryNode>,
         to: MemoryNode,
         why: Reason,
-        waiter: Option<FlightId>,
+        waiter: Option<Waiter>,
     ) {
         let backend = Arc::clone(&self.backend);
         let Some(replicas) = &backend.replicas else { return };
@@ -381,12 +389,12 @@ impl Engine<'_> {
         held.unpin(data, from);
         held.unpin(data, to);
         drop(held);
-        for flight in waiters {
-            if current {
-                self.no_longer_missing(flight);
-            } else {
+        for waiter in waiters {
+            match waiter {
                 // A write has overtaken the copy.
-                self.request_for(flight, data, to);
+                _ if !current => self.request_for(waiter, data, to),
+                Waiter::Flight(flight) => self.no_longer_missing(flight),
+                Waiter::Send(task) => self.post(task),
             }
         }
         self.serve(from);

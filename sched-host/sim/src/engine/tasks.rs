@@ -76,6 +76,11 @@ impl Tasks {
         self.waiting.len()
     }
 
+    /// The task that the application submits next; there may be none of this number.
+    pub(super) fn next(&self) -> TaskId {
+        self.next
+    }
+
     /// The next task that the application submits.
     pub(super) fn next_submitted(&mut self) -> Option<TaskId> {
         let task = self.next;

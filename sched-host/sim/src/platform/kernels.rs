@@ -187,6 +187,27 @@ impl Kernels {
         self.watts.get(kind)?.get(&class).copied()
     }
 
+    /// Copies what others have for kinds of these names on a class `from`, to a class `to`.
+    pub(crate) fn copy_class<'k>(
+        &mut self,
+        others: &Kernels,
+        kinds: impl Iterator<Item = &'k str>,
+        from: usize,
+        to: usize,
+    ) {
+        for kind in kinds {
+            if let Some(time) = others.get(kind, from) {
+                self.set(kind, to, time.clone());
+            }
+            if let Some(parallel) = others.parallel(kind, from) {
+                self.set_parallel(kind, to, parallel.clone());
+            }
+            if let Some(watts) = others.watts(kind, from) {
+                self.set_watts(kind, to, watts);
+            }
+        }
+    }
+
     /// Whether anything is set for a kind.
     #[must_use]
     pub fn knows(&self, kind: &str) -> bool {

@@ -1,0 +1,284 @@
+use super::*;
+use proptest::prelude::*;
+use sched_core::Arch;
+use sched_graph::generate::{cholesky, independent, qr};
+use sched_graph::{AccessMode, Datum, Task, TaskGraph};
+use sched_trace::{Digest, Event, EventLog, Stamped};
+use sched_tree::plugin::Registry;
+use std::time::Duration;
+
+const US: u64 = 1_000;
+
+/// Nodes of `workers` workers, where tasks take `length` microseconds unless they say otherwise; a network of 1 µs and
+/// 1 GB/s.
+fn flat(nodes: usize, workers: usize, length: u64) -> Cluster {
+    let node = Arc::new(Platform::flat(workers, Duration::from_micros(length)));
+    let network = Network {
+        latency: Duration::from_micros(1),
+        bandwidth: 1.0,
+        foreign_task: Duration::ZERO,
+        ..Network::default()
+    };
+    Cluster { name: "flat".to_owned(), doc: String::new(), nodes: vec![node; nodes], network }
+}
+
+fn start(graph: &TaskGraph, cluster: &Cluster) -> ClusterSimulation {
+    ClusterSimulation::new(graph.clone(), cluster.clone())
+        .policy("tree-eager")
+        .registry(Arc::new(Registry::compiled_in()))
+}
+
+fn run(simulation: ClusterSimulation) -> (ClusterOutcome, EventLog) {
+    let mut log = EventLog::default();
+    let outcome = simulation.observe(&mut log).expect("it runs to the end");
+    (outcome, log)
+}
+
+#[test]
+fn a_chain_over_two_nodes_takes_tasks_and_messages() {
+    // Task 0 on node 0 writes 5 000 bytes, task 1 on node 1 reads them; task 2 on node 0 reads what task 1 wrote.
+    let mut graph = TaskGraph::new("there and back");
+    let kind = graph.add_kind("k");
+    let (a, b) = (graph.add_data(Datum::new(5_000)), graph.add_data(Datum::new(2_000)));
+    let c = graph.add_data(Datum::new(0));
+    graph.add_task(Task::new(kind).access(a, AccessMode::Write));
+    graph.add_task(Task::new(kind).access(a, AccessMode::Read).access(b, AccessMode::Write));
+    graph.add_task(Task::new(kind).access(b, AccessMode::Read).access(c, AccessMode::Write));
+    let (outcome, log) = run(start(&graph, &flat(2, 1, 10)).owners(vec![0, 1, 0]));
+    // 10, then 1 + 5, then 10, then 1 + 2, then 10.
+    assert_eq!(outcome.total.makespan, Duration::from_micros(39));
+    assert_eq!(outcome.total.critical_path, Duration::from_micros(30));
+    assert_eq!((outcome.messages, outcome.message_bytes), (2, 7_000));
+    let sent: Vec<_> = outcome.nodes.iter().map(|node| (node.tasks, node.sent_bytes, node.received_bytes)).collect();
+    assert_eq!(sent, [(2, 5_000, 2_000), (1, 2_000, 5_000)]);
+    let messages = log.events.iter().filter(|of| matches!(of.event, Event::Sent(_) | Event::Received(_)));
+    assert_eq!(messages.map(|of| of.nanos / US).collect::<Vec<_>>(), [10, 16, 26, 29]);
+}
+
+#[test]
+fn messages_wait_at_interfaces_and_switches() {
+    // Node 0 writes three values of 4 000 bytes at once; nodes 1, 2 and 3 read one each.
+    let mut graph = TaskGraph::new("one to three");
+    let kind = graph.add_kind("k");
+    let data: Vec<_> = (0..6).map(|index| graph.add_data(Datum::new(if index < 3 { 4_000 } else { 0 }))).collect();
+    for value in &data[..3] {
+        graph.add_task(Task::new(kind).access(*value, AccessMode::Write));
+    }
+    for reader in 0..3 {
+        graph.add_task(
+            Task::new(kind).access(data[reader], AccessMode::Read).access(data[reader + 3], AccessMode::Write),
+        );
+    }
+    let makespan = |cluster: &Cluster, owners: &[usize]| {
+        run(start(&graph, cluster).owners(owners.to_vec())).0.total.makespan.as_nanos() as u64 / US
+    };
+    let cluster = flat(4, 3, 10);
+    // One interface sends three messages: 10 + 3 × 4 + 1 + 10.
+    assert_eq!(makespan(&cluster, &[0, 0, 0, 1, 2, 3]), 33);
+    // Three interfaces send to one: the same.
+    assert_eq!(makespan(&cluster, &[1, 2, 3, 0, 0, 0]), 33);
+    // Two pairs that share nothing, and one value that stays.
+    assert_eq!(makespan(&cluster, &[0, 1, 0, 2, 3, 0]), 25);
+    // Both pairs over one uplink, which is as wide as an interface: one message waits for the other at it.
+    let mut narrow = cluster.clone();
+    let latency = Duration::from_micros(2);
+    narrow.network.switches = vec![SwitchLevel { nodes: 2, uplink: 1.0, latency }];
+    assert_eq!(makespan(&narrow, &[0, 1, 0, 2, 3, 0]), 10 + 1 + 2 + 2 + 8 + 10);
+    narrow.network.switches[0].uplink = 2.0;
+    // Twice as wide, it holds the second up for half as long.
+    assert_eq!(makespan(&narrow, &[0, 1, 0, 2, 3, 0]), 10 + 1 + 2 + 2 + 2 + 4 + 10);
+    assert_eq!(makespan(&cluster.with_costs(Costs::NoTransfer), &[0, 1, 0, 2, 3, 0]), 20);
+}
+
+#[test]
+fn a_value_waits_until_nobody_reads_the_one_before() {
+    // Node 1 reads the first value for 50 µs, while node 0 writes the second, which node 1 reads too.
+    let mut graph = TaskGraph::new("twice");
+    let kind = graph.add_kind("k");
+    let (a, b, c) = (graph.add_data(Datum::new(1_000)), graph.add_data(Datum::new(0)), graph.add_data(Datum::new(0)));
+    graph.add_task(Task::new(kind).access(a, AccessMode::Write));
+    let mut slow = Task::new(kind).access(a, AccessMode::Read).access(b, AccessMode::Write);
+    slow.lengths = sched_graph::Lengths::default().with(Arch::CPU, Duration::from_micros(50));
+    graph.add_task(slow);
+    graph.add_task(Task::new(kind).access(a, AccessMode::Write));
+    graph.add_task(Task::new(kind).access(a, AccessMode::Read).access(c, AccessMode::Write));
+    let (outcome, _) = run(start(&graph, &flat(2, 2, 10)).owners(vec![0, 1, 1]));
+    // The second message comes at 23, and is taken at 12 + 50.
+    assert_eq!(outcome.total.makespan, Duration::from_micros(72));
+}
+
+#[test]
+fn devices_of_a_node_get_and_give_values_by_its_main_memory() {
+    let text = r#"platform "gpu" {
+        memory "ram"
+        memory "vram" device=#true
+        link "ram" "vram" bandwidth="1 GB/s" latency="3 us"
+        workers "gpu" arch="cuda" memory="vram"
+        kernel "*" { on "gpu" time="10 us"; }
+    }"#;
+    let node = Arc::new(Platform::parse("gpu.kdl", text).expect("it is a platform"));
+    let cluster = Cluster { nodes: vec![node; 2], ..flat(2, 1, 10) };
+    let mut graph = TaskGraph::new("from device to device");
+    let kind = graph.add_kind("k");
+    let (a, b) = (graph.add_data(Datum::new(1_000)), graph.add_data(Datum::new(0)));
+    graph.add_task(Task::new(kind).access(a, AccessMode::Write));
+    graph.add_task(Task::new(kind).access(a, AccessMode::Read).access(b, AccessMode::Write));
+    let (outcome, log) = run(start(&graph, &cluster).owners(vec![0, 1]));
+    // 10 on a device, 3 + 1 to its host, 1 + 1 to the other, 3 + 1 to the device, 10 there.
+    assert_eq!(outcome.total.makespan, Duration::from_micros(30));
+    assert_eq!((outcome.total.transfers, outcome.messages), (2, 1));
+    let memories: Vec<_> = log
+        .events
+        .iter()
+        .filter_map(
+            |of| if let Event::TransferEnded(moved) = of.event { Some((moved.from.0, moved.to.0)) } else { None },
+        )
+        .collect();
+    assert_eq!(memories, [(1, 0), (2, 3)], "memories are numbered through all nodes");
+}
+
+#[test]
+fn foreign_tasks_take_time_to_pass_over() {
+    let graph = independent(100, Duration::from_micros(1));
+    let mut cluster = flat(4, 8, 1);
+    cluster.network.foreign_task = Duration::from_micros(1);
+    let (outcome, _) = run(start(&graph, &cluster));
+    // Node 3 has the last task, after 75 of others.
+    assert_eq!(outcome.total.makespan, Duration::from_micros(76));
+}
+
+#[test]
+fn ends_are_told_to_other_nodes_where_no_data_tells_them() {
+    let mut graph = TaskGraph::new("in a row");
+    let kind = graph.add_kind("k");
+    let mut last = graph.add_task(Task::new(kind));
+    for _ in 0..3 {
+        last = graph.add_task(Task::new(kind).after(last));
+    }
+    let (outcome, _) = run(start(&graph, &flat(2, 1, 10)));
+    assert_eq!(outcome.total.makespan, Duration::from_micros(4 * 10 + 3));
+    assert_eq!((outcome.messages, outcome.message_bytes), (3, 0));
+}
+
+/// That each task ran once, after all whose results it uses; where each ran.
+fn check(graph: &TaskGraph, log: &EventLog) -> Vec<u32> {
+    let mut ended = vec![false; graph.tasks.len()];
+    let mut ran = vec![None; graph.tasks.len()];
+    let mut writers = vec![None; graph.data.len()];
+    let mut made = vec![Vec::new(); graph.tasks.len()];
+    for (id, task) in graph.ids().zip(&graph.tasks) {
+        for access in &task.accesses {
+            made[id.index()].extend(writers[access.data.index()].filter(|_| access.mode.reads()));
+        }
+        for access in task.accesses.iter().filter(|access| access.mode.writes()) {
+            writers[access.data.index()] = Some(id);
+        }
+    }
+    for Stamped { event, .. } in &log.events {
+        match event {
+            Event::Started { task, worker, .. } => {
+                let task = sched_graph::TaskId::of_submitted(*task).expect("it is a task of the graph");
+                assert_eq!(ran[task.index()].replace(worker.0), None, "{task:?} runs once");
+                assert!(made[task.index()].iter().all(|before| ended[before.index()]), "{task:?} comes too early");
+            }
+            Event::Ended { task, .. } => {
+                ended[sched_graph::TaskId::of_submitted(*task).expect("it is a task").index()] = true;
+            }
+            _ => {}
+        }
+    }
+    ran.into_iter().map(|worker| worker.expect("it ran")).collect()
+}
+
+#[test]
+fn every_shipped_policy_runs_each_task_once_and_the_same_again() {
+    let graph = qr(5, 100);
+    let cluster = Cluster::named("cluster:3xcpu9-gpu3,switch=2:5GB/s:300ns").expect("it is right");
+    for shipped in sched_policy::library() {
+        let once = || {
+            let mut log = EventLog::default();
+            let outcome = start(&graph, &cluster).policy(shipped.name).seed(5).observe(&mut log);
+            (outcome.expect("it runs to the end"), log)
+        };
+        let (first, log) = once();
+        let ran = check(&graph, &log);
+        let owners = sched_graph::ranks::Grid::new(3).owners(&graph.data);
+        for (task, worker) in graph.tasks.iter().zip(ran) {
+            let written = task.accesses.iter().find(|access| access.mode.writes()).expect("all of them write");
+            assert_eq!(worker as usize / 12, owners[written.data.index()], "it ran where what it writes is owned");
+        }
+        let digest = |log: &EventLog| {
+            let mut digest = Digest::default();
+            log.events.iter().for_each(|of| sched_trace::Observer::event(&mut digest, of.nanos, &of.event));
+            digest.value()
+        };
+        let (second, again) = once();
+        assert_eq!((digest(&log), first.total.makespan), (digest(&again), second.total.makespan), "{}", shipped.name);
+    }
+}
+
+#[test]
+fn one_node_is_as_a_single_machine() {
+    let graph = cholesky(8, 512);
+    let platform = crate::platform::find("numa-2x12").expect("it is shipped");
+    let cluster = Cluster { nodes: vec![Arc::new(platform.clone())], ..flat(1, 1, 1) };
+    let (outcome, log) = run(start(&graph, &cluster).policy("tree-heft"));
+    let mut alone = EventLog::default();
+    let simulation = crate::Simulation::new(graph, platform).policy("tree-heft");
+    simulation.registry(Arc::new(Registry::compiled_in())).observe(&mut alone).expect("it runs to the end");
+    assert_eq!(log.events, alone.events);
+    assert_eq!(outcome.messages, 0);
+}
+
+#[test]
+fn wrong_owners_and_nodes_are_named() {
+    let graph = cholesky(2, 100);
+    let refused = |simulation: ClusterSimulation| simulation.run().expect_err("it is wrong").to_string();
+    let cluster = flat(2, 1, 10);
+    insta::assert_snapshot!(refused(start(&graph, &cluster).owners(vec![0, 1, 2])), @"data 2 has owner 2, and the cluster has nodes 0 to 1");
+    insta::assert_snapshot!(refused(start(&graph, &cluster).owners(vec![0, 1])), @"data 2 has no owner, and the cluster has nodes 0 to 1");
+    let gpu = r#"platform "gpu" {
+        memory "ram"
+        workers "gpu" arch="cuda" memory="ram"
+        kernel "potrf" { on "gpu" time="10 us"; }
+        kernel "trsm" { on "gpu" time="10 us"; }
+    }"#;
+    let mut mixed = cluster;
+    mixed.nodes[1] = Arc::new(Platform::parse("gpu.kdl", gpu).expect("it is a platform"));
+    insta::assert_snapshot!(refused(start(&graph, &mixed).owners(vec![0, 0, 1])), @"node 1 of the cluster: the platform `gpu` cannot run `syrk` (1 task, first task 1)");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever is owned by whom: each task runs once, after those whose results it uses, on every network.
+    #[test]
+    fn random_programs_run_to_the_end(
+        tasks in prop::collection::vec((prop::collection::vec((0..6_usize, 0..3_usize), 0..4), 0..30_u64), 1..60),
+        owners in prop::array::uniform6(0..5_usize),
+        nodes in 1..5_usize,
+        narrow in any::<bool>(),
+    ) {
+        let mut graph = TaskGraph::new("random");
+        let kind = graph.add_kind("k");
+        let data: Vec<_> = (0..6).map(|index| graph.add_data(Datum::new(index * 3_000))).collect();
+        for (accesses, length) in tasks {
+            let modes = [AccessMode::Read, AccessMode::Write, AccessMode::ReadWrite];
+            let mut task = Task::new(kind);
+            for (at, mode) in accesses {
+                task = task.access(data[at], modes[mode]);
+            }
+            task.lengths = sched_graph::Lengths::default().with(Arch::CPU, Duration::from_micros(length));
+            graph.add_task(task);
+        }
+        let mut cluster = flat(nodes, 2, 10);
+        if narrow {
+            cluster.network.switches = vec![SwitchLevel { nodes: 2, uplink: 0.5, latency: Duration::from_micros(1) }];
+        }
+        let (outcome, log) = run(start(&graph, &cluster).owners(owners.map(|owner| owner % nodes).to_vec()));
+        check(&graph, &log);
+        let ends = |event: &Event| matches!(event, Event::Received(_));
+        prop_assert_eq!(log.events.iter().filter(|of| ends(&of.event)).count() as u64, outcome.messages);
+        prop_assert!(outcome.total.makespan >= outcome.total.critical_path);
+    }
+}

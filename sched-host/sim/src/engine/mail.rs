@@ -1,0 +1,135 @@
+//! Messages from and to other ranks, on a node of a cluster: tasks that no worker executes.
+//!
+//! One that sends is ready when the value is computed; it is posted once the value is in the memory where it is at home,
+//! and ends when the interface has sent it. One that receives is ready when nobody reads the earlier value any more; it
+//! ends when the message has arrived.
+
+use super::Engine;
+use super::moves::Waiter;
+use sched_graph::TaskId;
+use sched_graph::ranks::{MessageId, Role};
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+/// See the [module](self).
+pub(crate) struct Mail {
+    /// What each task stands for.
+    roles: Arc<[Role]>,
+    /// For each task, the number of tasks of other ranks before it.
+    passed_over: Vec<u32>,
+    /// Nanoseconds for each of these.
+    pass_over: u64,
+    /// Tasks that receive and are ready.
+    awaited: HashSet<TaskId>,
+    /// Tasks whose message came before they were ready.
+    early: HashSet<TaskId>,
+    /// Messages that are posted, and not taken yet.
+    posted: VecDeque<MessageId>,
+    /// End of the last task of any rank.
+    pub(crate) until: u64,
+}
+
+impl Mail {
+    pub(crate) fn new(roles: Arc<[Role]>, passed_over: Vec<u32>, pass_over: u64) -> Mail {
+        let (awaited, early) = (HashSet::new(), HashSet::new());
+        Mail { roles, passed_over, pass_over, awaited, early, posted: VecDeque::new(), until: 0 }
+    }
+}
+
+impl Engine<'_> {
+    /// The next message that is posted.
+    pub(crate) fn take_posted(&mut self) -> Option<MessageId> {
+        self.mail.as_mut()?.posted.pop_front()
+    }
+
+    /// End of the last task here.
+    pub(crate) fn end_of_tasks(&self) -> u64 {
+        self.end
+    }
+
+    /// End of the last task anywhere.
+    pub(super) fn until(&self) -> u64 {
+        self.mail.as_ref().map_or(self.end, |mail| mail.until.max(self.end))
+    }
+
+    /// Nanoseconds that the application takes for the tasks of other ranks before the task that it submits next.
+    pub(super) fn passed_over(&self) -> u64 {
+        let Some(mail) = &self.mail else { return 0 };
+        mail.passed_over.get(self.tasks.next().index()).map_or(0, |count| u64::from(*count) * mail.pass_over)
+    }
+
+    /// Begins to send or receive, if that is what a ready task does. Tasks that this made ready are added to `ready`.
+    /// Returns whether it was one.
+    pub(super) fn takes_message(&mut self, task: TaskId, ready: &mut VecDeque<TaskId>) -> bool {
+        let Some(mail) = &mut self.mail else { return false };
+        match mail.roles[task.index()] {
+            Role::Task(_) => return false,
+            Role::Send(_) => self.send(task),
+            Role::Receive(_) => {
+                if mail.early.remove(&task) {
+                    self.end_message(task, ready);
+                } else {
+                    mail.awaited.insert(task);
+                }
+            }
+        }
+        true
+    }
+
+    /// Posts a message once its data is at home.
+    fn send(&mut self, task: TaskId) {
+        let backend = Arc::clone(&self.backend);
+        let missing = backend.replicas.as_ref().zip(backend.accesses(task).first()).and_then(|(replicas, access)| {
+            let replicas = replicas.lock();
+            let home = replicas.home(access.data);
+            (!replicas.is_valid(access.data, home)).then_some((access.data, home))
+        });
+        match missing {
+            Some((data, home)) => self.request_for(Waiter::Send(task), data, home),
+            None => self.post(task),
+        }
+    }
+
+    pub(super) fn post(&mut self, task: TaskId) {
+        if let Some(mail) = &mut self.mail
+            && let Role::Send(message) = mail.roles[task.index()]
+        {
+            mail.posted.push_back(message);
+        }
+    }
+
+    /// Ends a task whose message has been sent, or has arrived and is awaited, and adds those that this made ready.
+    fn end_message(&mut self, task: TaskId, ready: &mut VecDeque<TaskId>) {
+        let backend = Arc::clone(&self.backend);
+        if let Some(replicas) = &backend.replicas {
+            let mut replicas = replicas.lock();
+            for access in backend.accesses(task).iter().filter(|access| access.mode.writes()) {
+                let home = replicas.home(access.data);
+                replicas.write(access.data, home);
+            }
+        }
+        self.changes += 1;
+        self.end_without_worker(task, ready);
+    }
+
+    /// A message has been sent by this task, or has arrived for it, at this time.
+    pub(crate) fn message(&mut self, now: u64, task: TaskId) {
+        self.set_now(now);
+        self.events += 1;
+        let Some(mail) = &mut self.mail else { return };
+        let receives = matches!(mail.roles[task.index()], Role::Receive(_));
+        if receives && !mail.awaited.remove(&task) {
+            mail.early.insert(task);
+            return;
+        }
+        let mut ready = std::mem::take(&mut self.tasks.ready);
+        self.end_message(task, &mut ready);
+        while let Some(task) = ready.pop_front() {
+            if !self.passes(task, &mut ready) {
+                self.push(task, None, None);
+            }
+        }
+        self.tasks.ready = ready;
+        self.settle_unwanted();
+    }
+}
