@@ -4,12 +4,14 @@ mod by_archs;
 mod counted;
 mod least;
 mod level;
+mod looks;
 mod shared;
 
 pub(crate) use by_archs::{ALL, ByArchs, all_but, archs_of_requester, either};
 pub(crate) use counted::{Counted, Len};
 pub(crate) use least::Reach;
 use level::{Entry, Level};
+pub(crate) use looks::Looks;
 use sched_core::{Arch, ArchSet, Node, Task};
 pub(crate) use shared::{Change, SharedQueue};
 use std::cmp::Reverse;

@@ -1,17 +1,17 @@
 //! Locks and atomics for shared state, in one place so that a model checker can replace them.
 
-pub(crate) use chosen::{AtomicBool, AtomicU64, AtomicUsize, Mutex};
+pub(crate) use chosen::{AtomicBool, AtomicU64, AtomicUsize, Mutex, fence};
 pub(crate) use std::sync::atomic::Ordering;
 
 #[cfg(not(loom))]
 mod chosen {
     pub(crate) use sched_core::Mutex;
-    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence};
 }
 
 #[cfg(loom)]
 mod chosen {
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence};
 
     /// With the interface of `sched_core::Mutex`.
     #[derive(Debug)]

@@ -5,7 +5,9 @@
 mod ready;
 
 use crate::facts::Facts;
-use crate::queue::{Change, Held, Place, SharedQueue, TaskQueue, arch_to_find, expected_addition, load_here, nanos};
+use crate::queue::{
+    Change, Held, Looks, Place, SharedQueue, TaskQueue, arch_to_find, expected_addition, load_here, nanos,
+};
 use ready::Ready;
 use sched_core::*;
 use std::cell::Cell;
@@ -29,6 +31,8 @@ pub(super) struct Reservoir {
     /// Expected length in nanoseconds of popped tasks that are not handed over yet: the components above decide where
     /// to send the next tasks meanwhile, and must not take the worker for idle.
     leaving: AtomicU64,
+    /// Looks of workers, so that none is woken for a task that came back unless one has missed it.
+    looks: Looks,
     facts: Facts,
 }
 
@@ -122,6 +126,7 @@ impl Reservoir {
             ready: Ready::read(params)?,
             priorities: if params.get(SORTED) == Some(&Value::Bool(false)) { 0 } else { -1 },
             leaving: AtomicU64::new(0),
+            looks: Looks::new(),
             facts: Facts::default(),
         })
     }
@@ -203,7 +208,7 @@ impl Reservoir {
         if let Some(task) = self.replace_first(node) {
             return Some(task);
         }
-        if node.parents_can_push() { self.first_after_push(node) } else { None }
+        self.last_look(node)
     }
 
     /// Takes the first task for the requesting worker out of a bounded queue, and lets the components above send others
@@ -249,15 +254,25 @@ impl Reservoir {
         Ok(())
     }
 
-    /// [`first_for_requester`](Self::first_for_requester), after components above have sent tasks.
+    /// [`first_for_requester`](Self::first_for_requester), after components above have sent tasks. Counted where a task
+    /// that is sent on by somebody else may be out at the moment.
     #[inline(never)]
-    fn first_after_push(&self, node: Node<'_>) -> Option<Task> {
-        self.first_for_requester(node, |change| self.note(node, change.after))
+    fn last_look(&self, node: Node<'_>) -> Option<Task> {
+        let (has_more, is_counted) = (node.parents_can_push(), self.looks.are_counted());
+        let first = || self.first_for_requester(node, |change| self.note(node, change.after));
+        if !is_counted {
+            return if has_more { first() } else { None };
+        }
+        let look = self.looks.begin();
+        let task = first();
+        self.looks.end(look);
+        task
     }
 
     /// Sends tasks down in order until one is refused. If the requesting worker could not have executed that one, the
     /// tasks that it can execute follow: it must not wait behind work for others.
     fn send(&self, node: Node<'_>, to: Child) -> bool {
+        let look = self.looks.begin_to_send();
         let place = Cell::new(None);
         let stuck = Cell::new(false);
         let memory_node = self.ready.pushed_to(node);
@@ -285,10 +300,11 @@ impl Reservoir {
             let able = |held: &Held| held.suits(node, arch) && node.requester_can_execute(&held.task);
             moved |= node.pump(to, || pop(&able), unpop);
         }
-        if put_back.get() {
+        if put_back.get() && !self.looks.is_alone(&look) {
             // A worker that has room for the task may have found the queue empty meanwhile.
             node.children_can_pull();
         }
+        self.looks.end(look);
         moved
     }
 }
@@ -319,7 +335,7 @@ impl Component for Reservoir {
         if let Some(task) = self.first_for_requester(node, noted) {
             return Some(task);
         }
-        if node.parents_can_push() { self.first_after_push(node) } else { None }
+        self.last_look(node)
     }
 
     fn can_push(&self, node: Node<'_>, to: Child) -> bool {

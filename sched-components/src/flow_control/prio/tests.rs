@@ -75,3 +75,16 @@ fn it_has_the_parameters_of_fifo_but_two() {
     assert_eq!((prio.params, prio.bounds, prio.stores), (fifo.params, fifo.bounds, fifo.stores));
     assert_eq!((prio.family, prio.arity, prio.lookahead), (fifo.family, fifo.arity, fifo.lookahead));
 }
+
+#[test]
+fn a_task_that_is_refused_below_wakes_nobody_in_vain() {
+    let rig = prio(0).workers(2).child(FakeChild::new().room(0));
+    let task = rig.task().make();
+    assert_eq!(rig.push(task), Ok(()));
+    rig.sleep(WorkerId(1));
+    rig.woken();
+    rig.set_requester(Some(WorkerId(0)));
+    assert!(!rig.can_push(DOWN));
+    assert_eq!(rig.woken(), [], "nobody has looked while the task was out");
+    assert_eq!(rig.held(), [task]);
+}
