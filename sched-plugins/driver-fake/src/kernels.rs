@@ -1,9 +1,14 @@
 //! The kernels of fake devices.
 
+mod reflectors;
+
 use super::{Device, DriverError, DriverErrorKind, invalid, locked};
 use sched_core::driver::{Arg, BufferId, KernelId};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Number of reflectors in a block.
+const INNER: usize = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kernel {
@@ -13,19 +18,29 @@ pub(crate) enum Kernel {
     Gemm,
     Syrk,
     Trsm,
+    GemmNn,
+    TrsmRow,
+    TrsmColumn,
+    Unmqr,
+    Tsmqr,
     Fail,
     Lose,
     Panic,
 }
 
 impl Kernel {
-    const ALL: [(&'static str, Kernel); 9] = [
+    const ALL: [(&'static str, Kernel); 14] = [
         ("fill", Kernel::Fill),
         ("scale", Kernel::Scale),
         ("axpy", Kernel::Axpy),
         ("gemm", Kernel::Gemm),
         ("syrk", Kernel::Syrk),
         ("trsm", Kernel::Trsm),
+        ("gemm_nn", Kernel::GemmNn),
+        ("trsm_row", Kernel::TrsmRow),
+        ("trsm_column", Kernel::TrsmColumn),
+        ("unmqr", Kernel::Unmqr),
+        ("tsmqr", Kernel::Tsmqr),
         ("fail", Kernel::Fail),
         ("lose", Kernel::Lose),
         ("panic", Kernel::Panic),
@@ -33,6 +48,11 @@ impl Kernel {
 
     pub(crate) fn name(self) -> &'static str {
         Self::ALL[self as usize].0
+    }
+
+    /// Number of buffers that it writes, the last ones.
+    fn written(self) -> usize {
+        if self == Kernel::Tsmqr { 2 } else { 1 }
     }
 
     /// Its number, for elements of one type.
@@ -93,8 +113,10 @@ impl Call {
         let expected = match kernel {
             Kernel::Fill | Kernel::Scale => (1, 2),
             Kernel::Axpy => (2, 3),
-            Kernel::Gemm => (3, 9),
-            Kernel::Syrk | Kernel::Trsm => (2, 6),
+            Kernel::Gemm | Kernel::GemmNn => (3, 9),
+            Kernel::Syrk | Kernel::Trsm | Kernel::TrsmRow | Kernel::TrsmColumn => (2, 6),
+            Kernel::Unmqr => (3, 8),
+            Kernel::Tsmqr => (4, 11),
             Kernel::Fail | Kernel::Lose | Kernel::Panic => (usize::MAX, 0),
         };
         let has_factor = matches!(kernel, Kernel::Fill | Kernel::Scale | Kernel::Axpy);
@@ -140,15 +162,31 @@ impl Call {
             Kernel::Panic => return Err(invalid("it is not launched")),
             _ => {}
         }
-        // A task does not name data twice, so these are different.
-        let mut values: Vec<Vec<f64>> = self.buffers.iter().map(|buffer| self.decode(&locked(buffer))).collect();
-        let Some((written, read)) = values.split_last_mut() else { return Ok(()) };
-        if !self.fits(written, read) {
+        if let [.., one, other] = &*self.buffers
+            && self.kernel.written() == 2
+            && Arc::ptr_eq(one, other)
+        {
+            return Err(invalid(format!("`{}` writes two parts of one buffer", self.kernel.name())));
+        }
+        let is_written = |at: usize| at + self.kernel.written() >= self.buffers.len();
+        // Locked until the end: other parts of these buffers may be copied meanwhile.
+        let mut written: Vec<MutexGuard<'_, Vec<u8>>> =
+            (0..self.buffers.len()).filter(|at| is_written(*at)).map(|at| locked(&self.buffers[at])).collect();
+        let first = self.buffers.len() - written.len();
+        let of_written = |buffer: &Buffer| self.buffers[first..].iter().position(|other| Arc::ptr_eq(other, buffer));
+        let decode = |(at, buffer): (usize, &Buffer)| match of_written(buffer) {
+            // Both are parts of one array.
+            Some(same) if !is_written(at) => self.decode(&written[same]),
+            Some(_) => self.decode(&written[at - first]),
+            None => self.decode(&locked(buffer)),
+        };
+        let mut values: Vec<Vec<f64>> = self.buffers.iter().enumerate().map(decode).collect();
+        let Some((last, read)) = values.split_last_mut() else { return Ok(()) };
+        if !self.fits(last, read) {
             return Err(invalid(format!("the sizes of `{}` reach beyond its buffers", self.kernel.name())));
         }
-        self.compute(written, read);
-        let last = self.buffers.last().expect("there is one that is written");
-        self.encode(written, &mut locked(last));
+        self.compute(last, read);
+        written.iter_mut().zip(&values[first..]).for_each(|(bytes, values)| self.encode(values, bytes));
         Ok(())
     }
 
@@ -187,11 +225,28 @@ impl Call {
                     && matrix(written, s[4], s[5], s[6], s[7])
             }
             Kernel::Syrk => matrix(&read[0], s[0], s[1], s[4], s[5]) && matrix(written, s[2], s[3], s[4], s[4]),
+            Kernel::GemmNn => {
+                matrix(&read[0], s[0], s[1], s[6], s[8])
+                    && matrix(&read[1], s[2], s[3], s[8], s[7])
+                    && matrix(written, s[4], s[5], s[6], s[7])
+            }
+            Kernel::TrsmRow => matrix(&read[0], s[0], s[1], s[4], s[4]) && matrix(written, s[2], s[3], s[4], s[5]),
+            Kernel::Unmqr => {
+                matrix(&read[0], s[0], s[1], s[6], s[6])
+                    && matrix(&read[1], s[2], s[3], s[6].min(INNER), s[6])
+                    && matrix(written, s[4], s[5], s[6], s[7])
+            }
+            Kernel::Tsmqr => {
+                matrix(&read[0], s[0], s[1], s[8], s[9])
+                    && matrix(&read[1], s[2], s[3], s[9].min(INNER), s[9])
+                    && matrix(&read[2], s[4], s[5], s[9], s[10])
+                    && matrix(written, s[6], s[7], s[8], s[10])
+            }
             _ => matrix(&read[0], s[0], s[1], s[5], s[5]) && matrix(written, s[2], s[3], s[4], s[5]),
         }
     }
 
-    fn compute(&self, written: &mut [f64], read: &[Vec<f64>]) {
+    fn compute(&self, written: &mut [f64], read: &mut [Vec<f64>]) {
         let s = &self.sizes;
         match self.kernel {
             Kernel::Fill => written[s[0]..][..s[1]].fill(self.factor),
@@ -217,12 +272,37 @@ impl Call {
                     written[s[2] + i + j * s[3]] -= product;
                 }
             }
-            _ => {
+            Kernel::GemmNn => {
+                let (a, b) = (
+                    |i: usize, p: usize| read[0][s[0] + i + p * s[1]],
+                    |p: usize, j: usize| read[1][s[2] + p + j * s[3]],
+                );
+                for (j, i) in (0..s[7]).flat_map(|j| (0..s[6]).map(move |i| (j, i))) {
+                    let product: f64 = (0..s[8]).map(|p| a(i, p) * b(p, j)).sum();
+                    written[s[4] + i + j * s[5]] -= product;
+                }
+            }
+            Kernel::TrsmRow => {
                 let l = |i: usize, j: usize| read[0][s[0] + i + j * s[1]];
                 let at = |i: usize, j: usize| s[2] + i + j * s[3];
                 for (j, i) in (0..s[5]).flat_map(|j| (0..s[4]).map(move |i| (j, i))) {
-                    let known: f64 = (0..j).map(|p| written[at(i, p)] * l(j, p)).sum();
-                    written[at(i, j)] = (written[at(i, j)] - known) / l(j, j);
+                    let known: f64 = (0..i).map(|p| l(i, p) * written[at(p, j)]).sum();
+                    written[at(i, j)] -= known;
+                }
+            }
+            Kernel::Unmqr => reflectors::unmqr(s, read, written),
+            Kernel::Tsmqr => reflectors::tsmqr(s, read, written),
+            // B := B·L⁻ᵀ, or B·U⁻¹.
+            _ => {
+                let is_lower = self.kernel == Kernel::Trsm;
+                let u = |p: usize, j: usize| match is_lower {
+                    true => read[0][s[0] + j + p * s[1]],
+                    false => read[0][s[0] + p + j * s[1]],
+                };
+                let at = |i: usize, j: usize| s[2] + i + j * s[3];
+                for (j, i) in (0..s[5]).flat_map(|j| (0..s[4]).map(move |i| (j, i))) {
+                    let known: f64 = (0..j).map(|p| written[at(i, p)] * u(p, j)).sum();
+                    written[at(i, j)] = (written[at(i, j)] - known) / u(j, j);
                 }
             }
         }

@@ -13,6 +13,11 @@
 //! | `gemm` | a, offset, ld, b, offset, ld, c, offset, ld, m, n, k | C := C − A·Bᵀ |
 //! | `syrk` | a, offset, ld, c, offset, ld, n, k | lower triangle of C := C − A·Aᵀ |
 //! | `trsm` | l, offset, ld, b, offset, ld, m, n | B := B·L⁻ᵀ |
+//! | `gemm_nn` | a, offset, ld, b, offset, ld, c, offset, ld, m, n, k | C := C − A·B |
+//! | `trsm_row` | l, offset, ld, b, offset, ld, m, n | B := L⁻¹·B with ones on the diagonal of L |
+//! | `trsm_column` | u, offset, ld, b, offset, ld, m, n | B := B·U⁻¹ |
+//! | `unmqr` | v, offset, ld, t, offset, ld, c, offset, ld, n, columns | C := Qᵀ·C |
+//! | `tsmqr` | v, offset, ld, t, offset, ld, c₁, offset, ld, c₂, offset, ld, m, n, columns | (C₁; C₂) := Qᵀ·(C₁; C₂) |
 //! | `fail` | any | the kernel fails |
 //! | `lose` | any | the device is lost, now and for ever |
 //! | `panic` | any | the driver panics at the launch |
@@ -20,14 +25,15 @@
 //! Offsets, leading dimensions and sizes are 32-bit unsigned integers, in elements. Matrices are column-major. Elements
 //! are `double`, or `float` where the compiler's options contain `REAL=float`.
 //!
-//! `SCHED_FAKE_DEVICES` sets what there is: `devices=2 memory=1048576 latency-us=20 bytes-per-us=1000`.
+//! `SCHED_FAKE_DEVICES` sets what there is: `devices=2 memory=1048576 latency-us=20 bytes-per-us=1000`; with
+//! `single-only=1`, the last device says that it has no double precision.
 
 mod hold;
 mod kernels;
 mod queue;
 mod settings;
 
-pub use hold::{HeldCopies, hold_copies};
+pub use hold::{Held, hold_copies, hold_kernels};
 pub use settings::Settings;
 
 use kernels::Kernel;
@@ -162,7 +168,7 @@ impl Driver for FakeDriver {
             largest_buffer: device.settings.memory,
             compute_units: 1,
             queues: QUEUES,
-            double_precision: true,
+            double_precision: device.number.0 + device.settings.single_only < device.settings.devices,
             ..DeviceInfo::default()
         };
         self.devices.iter().map(info).collect()

@@ -1,7 +1,8 @@
 //! Queues of a fake device: a thread for each, which does one operation after the other.
 
+use super::hold::{self, Kind};
 use super::kernels::Call;
-use super::{Device, DriverError, DriverErrorKind, QUEUES, hold, locked, next_number};
+use super::{Device, DriverError, DriverErrorKind, QUEUES, locked, next_number};
 use sched_core::driver::{DeviceMemory, Finished, HostMemory, Rows, Token};
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -116,9 +117,18 @@ fn run(device: &Device, work: Work) -> Result<(), DriverError> {
     if !matches!(work, Work::Nothing) && !device.settings.latency.is_zero() {
         std::thread::sleep(device.settings.latency);
     }
-    if matches!(work, Work::In { .. } | Work::Out { .. } | Work::Across { .. }) {
-        hold::pass(device.number);
-    }
+    let kind = match work {
+        Work::In { .. } | Work::Out { .. } | Work::Across { .. } => Kind::Copy,
+        Work::Kernel(_) => Kind::Kernel,
+        Work::Nothing => return Ok(()),
+    };
+    hold::pass(device.number, kind);
+    let done = execute(device, work);
+    hold::note_end(device.number, kind);
+    done
+}
+
+fn execute(device: &Device, work: Work) -> Result<(), DriverError> {
     match work {
         Work::In { from, to, buffer, rows } => {
             take_time(device, rows);

@@ -15,6 +15,8 @@ pub struct Settings {
     pub latency: Duration,
     /// Bandwidth of copies in bytes per microsecond; 0 for the host's.
     pub bytes_per_us: u64,
+    /// Number of devices, the last ones, that say that they have no double precision.
+    pub single_only: u32,
 }
 
 static INSTALLED: Mutex<Option<Settings>> = Mutex::new(None);
@@ -22,7 +24,7 @@ static INSTALLED: Mutex<Option<Settings>> = Mutex::new(None);
 impl Default for Settings {
     /// One device of 256 MiB, without delay.
     fn default() -> Settings {
-        Settings { devices: 1, memory: 256 << 20, latency: Duration::ZERO, bytes_per_us: 0 }
+        Settings { devices: 1, memory: 256 << 20, latency: Duration::ZERO, bytes_per_us: 0, single_only: 0 }
     }
 }
 
@@ -51,9 +53,10 @@ impl Settings {
                 Some(("memory", number)) => settings.memory = number,
                 Some(("latency-us", number)) => settings.latency = Duration::from_micros(number),
                 Some(("bytes-per-us", number)) => settings.bytes_per_us = number,
+                Some(("single-only", number)) => settings.single_only = u32::try_from(number).unwrap_or(u32::MAX),
                 _ => {
                     return Err(format!(
-                        "found `{word}`, expected devices=, memory=, latency-us= or bytes-per-us= with a number"
+                        "found `{word}`, expected devices=, memory=, latency-us=, bytes-per-us= or single-only= with a number"
                     ));
                 }
             }

@@ -43,7 +43,7 @@ fn a_swap_does_not_wait_for_copies_and_loses_nothing() {
             }
         };
         submit(&mut sums);
-        held.wait_for_copy();
+        held.wait_for_one();
         context.swap_policy_value(policy(shape)).expect("it fits");
         submit(&mut sums);
         context.swap_policy_value(policy(EAGER)).expect("it fits");
@@ -65,7 +65,7 @@ fn a_device_leaves_a_context_while_it_copies() {
     let held = hold_copies(13);
     let task = runtime.task_with(&on_device, 1.0, (&sums.ones, sum)).context(&context);
     task.submit().expect("it is taken");
-    held.wait_for_copy();
+    held.wait_for_one();
     context.remove_workers([device]).expect("it is there");
     for _ in 0..10 {
         let task = runtime.task_with(&anywhere, 1.0, (&sums.ones, sum)).context(&context);
