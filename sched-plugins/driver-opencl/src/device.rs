@@ -1,6 +1,8 @@
 //! One OpenCL device.
 
+use super::shared::Shared;
 use super::status::error;
+use super::turns::{Command, Turns};
 use cl3::command_queue::{
     CL_QUEUE_PROFILING_ENABLE, create_command_queue, enqueue_marker_with_wait_list, enqueue_nd_range_kernel,
     enqueue_read_buffer, enqueue_read_buffer_rect, enqueue_write_buffer, enqueue_write_buffer_rect, flush,
@@ -28,10 +30,16 @@ use sched_core::driver::{
 use std::collections::HashSet;
 use std::ffi::{CString, c_void};
 use std::ptr::{null, null_mut};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 /// Number of queues: one for kernels, one for copies.
 const QUEUES: usize = 2;
+
+/// The queue of kernels.
+const KERNELS: u32 = 0;
+
+/// The token of a copy that the thread which asked for it has made: events are no null pointers.
+const ENDED: Token = Token(0);
 
 /// Status of a command that has ended well (`CL_COMPLETE`).
 const COMPLETE: cl_int = 0;
@@ -52,10 +60,13 @@ pub(crate) struct Device {
     queues: [usize; QUEUES],
     /// Kernels, by number.
     kernels: Mutex<Vec<usize>>,
-    /// What was launched before, which is compiled. Locked while a command is put into a queue: OpenCL keeps arguments in
-    /// the kernel, and PoCL's devices without threads run a command on the thread that brings it, and get lost where
-    /// several do.
-    enqueuing: Mutex<HashSet<Launched>>,
+    /// What was launched before, which is compiled.
+    launched: Mutex<HashSet<Launched>>,
+    /// Memory that it shares with the host, if it does.
+    shared: Option<Shared>,
+    /// Taken while a command is put into a queue: OpenCL keeps arguments in the kernel, and PoCL's devices without threads
+    /// run a command on the thread that brings it, and get lost where several do.
+    enqueuing: Turns,
 }
 
 #[derive(Clone, Copy)]
@@ -82,7 +93,9 @@ impl Device {
             context: context as usize,
             queues: [queue()?, queue()?],
             kernels: Mutex::default(),
-            enqueuing: Mutex::default(),
+            launched: Mutex::default(),
+            shared: Shared::of(device, context),
+            enqueuing: Turns::default(),
         })
     }
 
@@ -95,11 +108,10 @@ impl Device {
         queue.ok_or_else(|| DriverError::new(DriverErrorKind::Invalid, format!("there is no queue {number}")))
     }
 
-    fn enqueuing(&self) -> MutexGuard<'_, HashSet<Launched>> {
-        self.enqueuing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn allocate(&self, bytes: u64) -> Result<BufferId, DriverError> {
+        if let Some(shared) = &self.shared {
+            return shared.allocate(bytes).map_err(|status| error("clCreateBuffer", status));
+        }
         // SAFETY: the context is there as long as the driver; no memory of the host is passed.
         let made = unsafe { create_buffer(self.context as cl_context, CL_MEM_READ_WRITE, bytes as usize, null_mut()) };
         made.map(|buffer| BufferId(buffer as u64)).map_err(|status| error("clCreateBuffer", status))
@@ -108,6 +120,9 @@ impl Device {
     pub(crate) fn free(&self, buffer: BufferId) {
         // SAFETY: the host frees each buffer once, when no operation uses it.
         let _ = unsafe { release_mem_object(buffer.0 as cl_mem) };
+        if let Some(shared) = &self.shared {
+            shared.free(buffer);
+        }
     }
 
     /// Copies rows between the host and the device.
@@ -120,6 +135,15 @@ impl Device {
         direction: Direction,
     ) -> Result<Token, DriverError> {
         let queue = self.queue(order.queue)?;
+        // In the queue of kernels, a copy keeps its turn.
+        if order.queue != KERNELS
+            && let Some(shared) = &self.shared
+        {
+            self.wait_for_all(order)?;
+            if shared.copy(host, memory, rows, direction) {
+                return Ok(ENDED);
+            }
+        }
         let (buffer, pointer) = (memory.buffer.0 as cl_mem, host.first().cast::<c_void>());
         let (count, events) = waits(order);
         let (offset, bytes) = (memory.offset as usize, rows.bytes as usize);
@@ -127,7 +151,7 @@ impl Device {
         let size = bytes * rows.count as usize;
         let (from, at_host, region) = ([offset, 0, 0], [0; 3], [bytes, rows.count as usize, 1]);
         let (pitch, host_pitch) = (memory.pitch as usize, host.pitch() as usize);
-        let _one_at_a_time = self.enqueuing();
+        let _one_at_a_time = self.enqueuing.take(Command::Copy);
         // SAFETY: the host promises that the rows are in its memory, and in the buffer, until the copy has ended.
         let (function, started) = unsafe {
             match (direction, contiguous) {
@@ -220,12 +244,14 @@ impl Device {
         let items = launch.items.map(|items| items as usize);
         let group = launch.group.map(|items| items as usize);
         let (count, events) = waits(order);
-        let mut launched = self.enqueuing();
+        let _one_at_a_time = self.enqueuing.take(Command::Kernel);
         for (index, arg) in launch.args.iter().enumerate() {
             set(kernel, index as u32, arg)
                 .map_err(|status| named(&format!("argument {index}"), error("clSetKernelArg", status)))?;
         }
+        let mut launched = self.launched.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = launched.insert((kernel as usize, items, group));
+        drop(launched);
         let _compiles = is_new.then(|| COMPILER.write());
         let _launches = (!is_new).then(|| COMPILER.read());
         let group = if group[0] == 0 { null() } else { group.as_ptr() };
@@ -237,12 +263,23 @@ impl Device {
 
     pub(crate) fn mark(&self, queue: u32) -> Result<Token, DriverError> {
         let queue = self.queue(queue)?;
-        let _one_at_a_time = self.enqueuing();
+        let _one_at_a_time = self.enqueuing.take(Command::Kernel);
         // SAFETY: no events are passed.
         begun(queue, "clEnqueueMarkerWithWaitList", unsafe { enqueue_marker_with_wait_list(queue, 0, null()) })
     }
 
+    /// Waits for the operations that come before another one.
+    fn wait_for_all(&self, order: Order<'_>) -> Result<(), DriverError> {
+        match waits(order) {
+            (0, _) => Ok(()),
+            (_, events) => wait_for_events(&events).map_err(|status| error("clWaitForEvents", status)),
+        }
+    }
+
     pub(crate) fn poll(&self, token: Token) -> Result<Option<Finished>, DriverError> {
+        if token == ENDED {
+            return Ok(Some(Finished::default()));
+        }
         let event = token.0 as cl_event;
         let status = get_event_info(event, CL_EVENT_COMMAND_EXECUTION_STATUS)
             .map_err(|status| error("clGetEventInfo", status))?
@@ -261,6 +298,9 @@ impl Device {
     }
 
     pub(crate) fn wait(&self, token: Token) -> Result<Finished, DriverError> {
+        if token == ENDED {
+            return Ok(Finished::default());
+        }
         // Says that a command failed, which `poll` says more precisely.
         let waited = wait_for_events(&[token.0 as cl_event]);
         match (self.poll(token)?, waited) {
@@ -308,7 +348,8 @@ fn named(what: &str, error: DriverError) -> DriverError {
 
 /// The events that an operation waits for.
 fn waits(order: Order<'_>) -> (u32, Vec<cl_event>) {
-    let events: Vec<cl_event> = order.after.iter().map(|token| token.0 as cl_event).collect();
+    let events = order.after.iter().filter(|token| **token != ENDED);
+    let events: Vec<cl_event> = events.map(|token| token.0 as cl_event).collect();
     (events.len() as u32, events)
 }
 
