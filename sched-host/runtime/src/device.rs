@@ -17,6 +17,7 @@ pub(crate) mod codelet;
 pub(crate) mod kernels;
 pub(crate) mod links;
 pub(crate) mod machine;
+pub(crate) mod needs;
 pub(crate) mod worker;
 
 use crate::device::arena::Arena;

@@ -31,6 +31,7 @@ pub use device::choice::{DEVICES_VARIABLE, DeviceChoice, DeviceError};
 pub use device::codelet::{KernelCall, RawDevice};
 pub use device::kernels::KernelSource;
 pub use device::links::{DeviceReport, Links, bus_with_devices, explore_devices};
+pub use device::needs::DeviceNeeds;
 pub use energy::{MeasureError, TaskEnergy};
 pub use memory::{MemoryNodeStats, TransferStats};
 pub use parallel::crew::{Parts, Team};

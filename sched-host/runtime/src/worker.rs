@@ -29,7 +29,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Number of times an idle worker looks for a task before it sleeps: first in quick succession, then yielding to other
 /// threads on its processing unit. Together 10 to 20 µs, twice the cost of a wake.
@@ -251,7 +251,7 @@ impl Worker {
         }
         let ran = catch_unwind(AssertUnwindSafe(|| job.run(implementation, crew)));
         if is_followed {
-            self.note_end(slot, crew, worker, ran.is_err());
+            self.note_end(slot, crew, worker, ran.is_err(), None);
         }
         if let Err(payload) = ran {
             return unwound(slot, taken, implementation, worker, payload);
@@ -297,15 +297,23 @@ impl Worker {
         }
     }
 
-    /// Notes the end of a kernel, for the trace and for components that follow it.
+    /// Notes the end of a kernel, for the trace and for components that follow it. It took the time since its start, or
+    /// what a device has `measured`.
     #[cold]
-    pub(crate) fn note_end(&self, slot: &Slot, crew: &Crew<'_>, worker: WorkerId, failed: bool) {
+    pub(crate) fn note_end(
+        &self,
+        slot: &Slot,
+        crew: &Crew<'_>,
+        worker: WorkerId,
+        failed: bool,
+        measured: Option<Duration>,
+    ) {
         let core = &*self.core;
         let task = TaskId::new(slot.head().sequence.load(Relaxed));
         for member in crew.members {
             core.backend.record(Some(self.id), || Event::Ended { task, worker: *member });
         }
-        let length = core.backend.now().since(self.started.get());
+        let length = measured.unwrap_or_else(|| core.backend.now().since(self.started.get()));
         if let Some(capture) = core.capture() {
             capture.note_length(self.id, self.arch, task.sequence(), length);
         }

@@ -4,7 +4,7 @@ use super::Device;
 use super::choice::{ChosenDevice, DeviceChoice, DeviceError};
 use parking_lot::Mutex;
 use sched_core::driver::{DeviceInfo, DeviceMemory, DriverError};
-use sched_core::{MemoryNode, WorkerId};
+use sched_core::{Arch, MemoryNode, WorkerId};
 use sched_model::{Bus, NodeMatrix};
 use sched_tree::plugin::Registry;
 use serde::Serialize;
@@ -36,6 +36,9 @@ pub struct DeviceReport {
     pub model: String,
     /// Vendor and versions.
     pub version: String,
+    /// Architecture of its worker.
+    #[serde(skip)]
+    pub arch: Arch,
     /// What the driver says of it.
     #[serde(skip)]
     pub info: DeviceInfo,
@@ -50,8 +53,10 @@ pub struct DeviceReport {
 pub fn explore_devices(registry: &Registry, choice: &DeviceChoice) -> Result<Vec<DeviceReport>, DeviceError> {
     let (chosen, _) = choice.open(registry)?;
     let report = |chosen: ChosenDevice| {
+        let arch = chosen.arch;
         let device = Device::new(chosen, None, WorkerId(0), MemoryNode(0));
         DeviceReport {
+            arch,
             name: device.name(),
             model: device.info.name.clone(),
             version: device.info.version.clone(),

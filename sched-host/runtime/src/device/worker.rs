@@ -236,7 +236,8 @@ impl Worker {
         let (slot, record) = (task.slot, core.records.get(task.slot.id()));
         enter_task(core.id, record.context());
         if core.backend.is_followed.load(Relaxed) {
-            self.note_end(slot, &Crew::alone(&self.id, &self.submitter), self.id, end.is_err());
+            let measured = end.as_ref().ok().and_then(|end| end.nanos).map(Duration::from_nanos);
+            self.note_end(slot, &Crew::alone(&self.id, &self.submitter), self.id, end.is_err(), measured);
         }
         core.backend.times.post_exec(self.id);
         let outcome = match (&mut task.taken.job, end) {

@@ -9,6 +9,7 @@ use super::verdict::Verdict;
 use crate::core::{Core, TaskPlace, Vacant};
 use crate::data::DataHeader;
 use crate::data::access::AccessList;
+use crate::device::needs::{DeviceNeeds, Unable};
 use crate::parallel::crew::Team;
 use crate::parallel::{Code, Implementation};
 use crossbeam::utils::CachePadded;
@@ -95,6 +96,8 @@ pub(crate) struct CodeletFacts {
     pub(crate) archs: ArchSet,
     /// The only workers that may execute its tasks: by the program, and by the settings of the runtime.
     pub(crate) only: Vec<Where>,
+    /// What devices lack that cannot execute its tasks, in words.
+    pub(crate) unable: Option<String>,
     /// Whether its tasks are restricted.
     pub(crate) is_special: bool,
     /// Whether its tasks nest.
@@ -241,6 +244,7 @@ pub(crate) struct CodeletSettings {
     name: String,
     implementations: Vec<Implementation>,
     only: Option<Where>,
+    needs: DeviceNeeds,
     nests: bool,
     sched_data: u64,
     estimates: Vec<(Arch, u16, Duration)>,
@@ -255,6 +259,7 @@ impl CodeletSettings {
             name: name.to_owned(),
             implementations: Vec::new(),
             only: None,
+            needs: DeviceNeeds::default(),
             nests: false,
             sched_data: 0,
             estimates: Vec::new(),
@@ -270,7 +275,13 @@ impl CodeletSettings {
         let model = self.model.zip(self.core.models.as_ref()).map(|(model, models)| models.codelet(&model));
         let codelets = &self.core.backend.codelets;
         let settings = self.core.codelet_settings.get(&self.name);
-        let only: Vec<Where> = self.only.into_iter().chain(settings.and_then(|of| of.only.clone())).collect();
+        let mut only: Vec<Where> = self.only.into_iter().chain(settings.and_then(|of| of.only.clone())).collect();
+        let backend = &self.core.backend;
+        let devices = backend.memories.as_ref().map_or(&[][..], |memories| memories.devices());
+        let unable = Unable::of(self.needs, devices, &self.core.facts).map(|Unable { others, why }| {
+            only.push(others);
+            why
+        });
         let facts = codelets.add(|number| CodeletFacts {
             name: self.name,
             number,
@@ -278,6 +289,7 @@ impl CodeletSettings {
             archs,
             is_special: !only.is_empty() || self.nests,
             nests: self.nests,
+            unable,
             only,
             sched_data: settings.and_then(|of| of.sched_data).unwrap_or(self.sched_data),
             width,
@@ -338,6 +350,13 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     /// ```
     pub fn only_on(mut self, places: Where) -> Self {
         self.settings.only = Some(places);
+        self
+    }
+
+    /// Sets what its kernels need of a device. Devices that lack it do not execute its tasks; where nobody else can, a
+    /// submission is an [error](super::failure::SubmitError::Unable).
+    pub fn device_needs(mut self, needs: DeviceNeeds) -> Self {
+        self.settings.needs = needs;
         self
     }
 

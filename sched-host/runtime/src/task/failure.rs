@@ -346,6 +346,17 @@ pub enum SubmitError {
         /// The places of the codelet and of the task.
         places: String,
     },
+    /// The devices lack what the kernels of the codelet need, and nobody else can execute the task.
+    #[error("codelet `{codelet}` needs {why}, and no other worker can execute it")]
+    #[diagnostic(help(
+        "add an implementation for cores, or use a device that has what it needs: see `sched topology`"
+    ))]
+    Unable {
+        /// The codelet.
+        codelet: String,
+        /// What it needs, and who lacks it.
+        why: String,
+    },
     /// A nested task might wait for the task that it is [nested](crate::Context::nest) in.
     #[error("codelet `{codelet}` was nested in a task: {why}")]
     #[diagnostic(help(

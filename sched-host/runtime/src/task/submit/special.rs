@@ -58,6 +58,9 @@ fn restriction(core: &Core, facts: &CodeletFacts, of_task: Option<&Where>) -> Re
     match Where::remaining(only.clone(), facts.archs, machine) {
         Some((archs, workers)) => Ok(Some(Restriction { archs, workers })),
         None => {
+            if let Some(why) = &facts.unable {
+                return Err(SubmitError::Unable { codelet: facts.name.clone(), why: why.clone() });
+            }
             let places: Vec<String> = only.map(Where::to_string).collect();
             Err(SubmitError::Nowhere { codelet: facts.name.clone(), places: places.join(" and ") })
         }
