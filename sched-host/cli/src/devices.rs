@@ -43,7 +43,7 @@ pub(super) fn line_of(device: &DeviceStats) -> String {
 pub(super) fn list(devices: &[DeviceReport], workers: usize, memory_nodes: usize) -> String {
     let mut text = String::new();
     for (place, device) in devices.iter().enumerate() {
-        let DeviceReport { name, model, version, info, links } = device;
+        let DeviceReport { name, model, version, info, links, .. } = device;
         let (worker, node) = (workers + place, memory_nodes + place);
         let double = if info.double_precision { "double precision" } else { "single precision only" };
         let shared = if info.shares_host_memory { ", memory of the host" } else { "" };

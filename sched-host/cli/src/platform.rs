@@ -5,12 +5,13 @@ use crate::model::bus;
 use crate::progress::Progress;
 use crate::values::positive;
 use clap::Subcommand;
-use miette::{IntoDiagnostic, WrapErr};
+use miette::{IntoDiagnostic, WrapErr, miette};
 use sched_machine::topology::Topology;
+use sched_runtime::{DeviceChoice, DeviceReport, explore_devices};
 use sched_sim::Platform;
-use sched_sim::platform::{Kernels, MachineFigures, Overheads, Sized};
+use sched_sim::platform::{DeviceFigures, Kernels, MachineFigures, Overheads, Sized};
 use sched_tree::plugin::Registry;
-use sched_workloads::bench::{Calibrated, Calibration, calibrate};
+use sched_workloads::bench::{Calibrated, Calibration, KernelTimes, calibrate};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
@@ -32,10 +33,12 @@ enum What {
 ///
 /// Workers and memory nodes are those that `sched topology` shows. The costs of submission, of scheduling and of wakes
 /// are measured with empty tasks, the times of kernels by small factorisations with every worker at work, and, with
-/// several memory nodes, the transfers between them. It takes some seconds, on a machine without other load.
+/// several memory nodes, the transfers between them. Of devices, the kernels are measured that they have, with nothing
+/// else at work, and the copies from and to them. It takes some seconds, on a machine without other load.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   sched platform this > here.kdl
+  sched platform this --devices all --workers 1 > here.kdl
   sched simulate cholesky --tiles 16 --tile-size 256 --platform here.kdl
   sched run qr --record g.json && sched compare g.json --platform here.kdl")]
 struct ThisArgs {
@@ -45,6 +48,11 @@ struct ThisArgs {
     /// Rows of the tiles that kernels are measured with, separated by commas
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "64,128,256,512", value_parser = positive)]
     tile_sizes: Vec<usize>,
+
+    /// Devices to measure beside the cores: `all`, or drivers and numbered devices joined by commas, such as
+    /// `opencl,cuda:0`
+    #[arg(long, value_name = "DEVICES", default_value = "none")]
+    devices: DeviceChoice,
 }
 
 /// Writes the platform that `args` name to `out`.
@@ -55,17 +63,25 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     let What::This(args) = &args.what;
     let topology = Topology::this_machine()?;
     let plan = args.workers.plan(&topology)?;
+    let found = match args.devices.is_none() {
+        true => Vec::new(),
+        false => explore_devices(&registry, &args.devices)?,
+    };
     let wanted = Calibration {
         policy: "tree-eager".to_owned(),
         workers: plan.workers().len(),
         tile_sizes: args.tile_sizes.clone(),
+        devices: found.iter().map(|device| (device.name.clone(), device.arch)).collect(),
     };
-    let measured = Progress::new(false, false)
+    let mut measured = Progress::new(false, false)
         .share("measuring", |progress| calibrate(&wanted, &registry, &topology, progress))?;
     // A platform has only memory nodes with workers.
     let nodes: Vec<_> = bus::by_node(&plan).into_iter().filter(|workers| !workers.is_empty()).collect();
     let bus = if nodes.len() > 1 { Some(bus::measured(&nodes, &plan)?) } else { None };
-    let figures = MachineFigures { bus, ..figures_of(measured) };
+    let times = std::mem::take(&mut measured.on_devices);
+    let devices = found.into_iter().zip(times).map(|(device, times)| device_figures(device, times));
+    let devices = devices.collect::<miette::Result<Vec<DeviceFigures>>>()?;
+    let figures = MachineFigures { bus, devices, ..figures_of(measured) };
     let text = Platform::describe("this-machine", &topology, &plan, &figures);
     // What is written can be read.
     Platform::parse("this-machine", &text)?;
@@ -76,14 +92,27 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
 }
 
 fn figures_of(measured: Calibrated) -> MachineFigures {
-    let Calibrated { submission, push, fetch, wake_up, kernels, gflops } = measured;
-    let sized = |(kind, times): (String, BTreeMap<u64, _>)| {
-        (kind, times.into_iter().map(|(bytes, time)| Sized { bytes, time }).collect())
-    };
+    let Calibrated { submission, push, fetch, wake_up, kernels, on_devices: _, gflops } = measured;
     MachineFigures {
         overheads: Overheads { submission, push, fetch, wake_up, ..Overheads::default() },
         bus: None,
-        measured: kernels.into_iter().map(sized).collect(),
+        measured: by_size(kernels),
+        devices: Vec::new(),
         gflops: [(Kernels::ANY.to_owned(), gflops)].into(),
     }
+}
+
+/// The figures of a device with these times of kernels.
+fn device_figures(device: DeviceReport, times: KernelTimes) -> miette::Result<DeviceFigures> {
+    let DeviceReport { name, arch, info, links, .. } = device;
+    let links = links.map_err(|why| miette!("the links of {name} cannot be measured: {why}"))?;
+    let (to_device, to_host) = (links.to_device, links.to_host);
+    Ok(DeviceFigures { name, arch, memory: info.memory, to_device, to_host, measured: by_size(times) })
+}
+
+fn by_size(times: KernelTimes) -> BTreeMap<String, Vec<Sized>> {
+    let sized = |(kind, times): (String, BTreeMap<u64, _>)| {
+        (kind, times.into_iter().map(|(bytes, time)| Sized { bytes, time }).collect())
+    };
+    times.into_iter().map(sized).collect()
 }

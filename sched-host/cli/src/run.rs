@@ -35,7 +35,7 @@ pub struct Args {
 enum What {
     /// Factorise a symmetric positive definite matrix, tile by tile: A = L·Lᵀ
     ///
-    /// The matrix (f64) is made from the seed, or read from a file, and cut into square tiles. Each kernel (potrf,
+    /// The matrix is made from the seed, or read from a file, and cut into square tiles. Each kernel (potrf,
     /// trsm, syrk, gemm) on tiles is a task: N rows of tiles make N·(N + 1)·(N + 2)/6 of them. The time runs from the
     /// first submission to the end of the last task; the residual ‖A − L·Lᵀ‖ / ‖A‖ is computed afterwards; too large a
     /// residual is an error.
@@ -52,6 +52,7 @@ enum What {
   sched run cholesky --matrix bcsstk14.mtx --tile-size 64   a matrix from a file
   sched run cholesky --memory-nodes 2 --policy tree-dmdar   tiles are copied between two memories
   sched run cholesky --ranks 2                              two runtimes that exchange tiles
+  sched run cholesky --precision single                     f32 in place of f64
   sched run cholesky --devices all --policy tree-heft --calibrate
                                                             on cores and devices; `sched topology` lists them
   sched run cholesky --calibrate                            measure and store kernel durations
@@ -61,7 +62,7 @@ enum What {
 
     /// Factorise a diagonally dominant matrix, tile by tile and without pivoting: A = L·U
     ///
-    /// The matrix (f64) is made from the seed, or read from a file, and cut into square tiles. Each kernel (getrf,
+    /// The matrix is made from the seed, or read from a file, and cut into square tiles. Each kernel (getrf,
     /// trsm_row, trsm_column, gemm) on tiles is a task: N rows of tiles make N·(N + 1)·(2·N + 1)/6 of them. The time
     /// runs from the first submission to the end of the last task; the residual ‖A − L·U‖ / ‖A‖ is computed afterwards;
     /// too large a residual is an error. A zero pivot is an error too: without pivoting, only diagonally dominant
@@ -70,12 +71,13 @@ enum What {
   sched run lu                                              order 4096 on all of this machine
   sched run lu --policy tree-eager --policy tree-prio       two policies side by side
   sched run lu --tiles 40 --tile-size 96 --json             22140 tasks, for programs
+  sched run lu --devices opencl --policy tree-heft          on cores and OpenCL devices
   sched run lu --matrix sherman1.mtx --tile-size 64         a matrix from a file")]
     Lu(factorise::Args),
 
     /// Factorise any matrix, tile by tile: A = Q·R
     ///
-    /// The matrix (f64) is made from the seed, or read from a file, and cut into square tiles. Each kernel (geqrt,
+    /// The matrix is made from the seed, or read from a file, and cut into square tiles. Each kernel (geqrt,
     /// unmqr, tsqrt, tsmqr) on tiles is a task: N rows of tiles make N·(N + 1)·(2·N + 1)/6 of them. The time is that of
     /// the tasks, from the first submission to the last end. The speed counts the operations of an untiled
     /// factorisation, which are slightly fewer. The residual is computed afterwards: ‖A − Q·R‖ / ‖A‖, or the deviation
@@ -84,6 +86,7 @@ enum What {
   sched run qr                                              order 4096 on all of this machine
   sched run qr --policy tree-eager --policy tree-prio       two policies side by side
   sched run qr --tiles 8 --repeat 20 --json                 every run of 20, for programs
+  sched run qr --devices opencl --policy tree-heft          on cores and OpenCL devices
   sched run qr --matrix sherman1.mtx --tile-size 64         a matrix from a file")]
     Qr(factorise::Args),
 }

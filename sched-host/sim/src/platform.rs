@@ -19,7 +19,7 @@ mod starpu;
 #[cfg(test)]
 mod tests;
 
-pub use from_topology::MachineFigures;
+pub use from_topology::{DeviceFigures, MachineFigures};
 pub use kernels::{KernelTime, Kernels, Parallel, Sized};
 pub use library::{ShippedPlatform, find, library};
 pub use power::Power;

@@ -29,11 +29,12 @@ mod entries;
 mod kernels;
 mod lower_tiles;
 mod lu;
-mod lu_kernels;
+pub(crate) mod lu_kernels;
 mod matrix;
 mod matrix_market;
+mod number;
 mod qr;
-mod qr_kernels;
+pub(crate) mod qr_kernels;
 mod random_matrix;
 mod random_spd;
 mod residual;
@@ -52,6 +53,7 @@ pub use matrix::Matrix;
 pub use matrix_market::{
     MatrixMarketError, Problem, ProblemKind, ReadLimits, parse_general, parse_symmetric, read_general, read_symmetric,
 };
+pub use number::{Number, Precision};
 pub use qr::{QrTiles, orthogonality, qr_in_place, qr_norms};
 pub use qr_kernels::{Apply, INNER, factor_shape, geqrt, tsmqr, tsqrt, unmqr};
 pub use random_matrix::RandomMatrix;

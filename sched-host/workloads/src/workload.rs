@@ -23,6 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod arrays;
 pub(crate) mod cholesky;
 mod elimination;
 mod error;
@@ -40,7 +41,7 @@ pub use lu::Lu;
 pub use qr::Qr;
 pub use ranks::OnRanks;
 
-use crate::linalg::{Entries, MatrixMarketError, Norms, ReadLimits, Tile, Tiling, tolerance};
+use crate::linalg::{Entries, MatrixMarketError, Norms, Precision, ReadLimits, Tile, Tiling, tolerance};
 use rayon::prelude::*;
 use sched_model::DataShape;
 use sched_runtime::{DataError, Handle, Runtime};
@@ -54,8 +55,8 @@ pub trait Workload {
     /// Its name, as in `sched run NAME`.
     const NAME: &'static str;
 
-    /// Whether some of its kernels run on devices.
-    const RUNS_ON_DEVICES: bool = false;
+    /// Codelets that have kernels for devices as well.
+    const ON_DEVICES: &'static [&'static str];
 
     /// The matrix, cut into tiles.
     type Tiles: Send;
@@ -90,7 +91,20 @@ pub trait Workload {
     ///
     /// # Errors
     /// See [`WorkloadError`]. The runtime remains usable, unless it is stalled.
-    fn run(runtime: &Runtime, tiles: Self::Tiles) -> Result<Factored<Self::Factors>, WorkloadError>;
+    fn run(runtime: &Runtime, tiles: Self::Tiles) -> Result<Factored<Self::Factors>, WorkloadError> {
+        Self::run_in(runtime, tiles, Precision::Double)
+    }
+
+    /// [`run`](Self::run) with kernels that compute in this precision: the numbers are rounded to it before, and are as
+    /// exact as it is.
+    ///
+    /// # Errors
+    /// See [`WorkloadError`]. The runtime remains usable, unless it is stalled.
+    fn run_in(
+        runtime: &Runtime,
+        tiles: Self::Tiles,
+        precision: Precision,
+    ) -> Result<Factored<Self::Factors>, WorkloadError>;
 
     /// The relative error of the result.
     ///
@@ -98,9 +112,14 @@ pub trait Workload {
     /// If the result is not that of a matrix of this order.
     fn residual(matrix: &(dyn Entries + Sync), factors: &Self::Factors) -> f64;
 
-    /// Upper bound of the residual of a correct result, for a matrix of order `order`.
+    /// Upper bound of the residual of a correct result in double precision, for a matrix of order `order`.
     fn tolerance(order: usize) -> f64 {
         tolerance(order)
+    }
+
+    /// [`tolerance`](Self::tolerance) of a result in this precision.
+    fn tolerance_in(order: usize, precision: Precision) -> f64 {
+        Self::tolerance(order) * (precision.epsilon() / f64::EPSILON)
     }
 
     /// A property of the matrix that may make the result inaccurate although every task was executed correctly.

@@ -2,8 +2,10 @@
 
 use super::factorisations::opencl;
 use super::registry;
-use sched_host::bench::{DeviceBench, DeviceBenchError, device_bench};
+use sched_core::Arch;
+use sched_host::bench::{Calibration, DeviceBench, DeviceBenchError, calibrate, device_bench};
 use sched_host::runtime::DeviceChoice;
+use sched_host::topology::Topology;
 use std::time::Duration;
 
 fn small(device: DeviceChoice) -> DeviceBench {
@@ -26,6 +28,24 @@ fn without_a_device_there_is_an_error_that_helps() {
     assert!(matches!(error, DeviceBenchError::NoDevice), "{error}");
     let help = miette::Diagnostic::help(&error).expect("what to do").to_string();
     assert!(help.contains("sched topology"), "{help}");
+}
+
+#[test]
+fn the_kernels_of_devices_are_measured_for_simulations() {
+    let wanted = Calibration {
+        policy: "tree-eager".to_owned(),
+        workers: 1,
+        tile_sizes: vec![8],
+        devices: vec![("fake:5".to_owned(), Arch::OPENCL)],
+    };
+    let topology = Topology::this_machine().expect("it is one");
+    let measured = calibrate(&wanted, &registry(), &topology, |_| {}).expect("the device works");
+    let [on_device] = &*measured.on_devices else { panic!("there is one device: {measured:?}") };
+    let kernels: Vec<&str> = on_device.keys().map(String::as_str).collect();
+    assert_eq!(kernels, ["gemm", "syrk", "trsm", "trsm_column", "trsm_row", "tsmqr", "unmqr"]);
+    // Three tiles, and two.
+    assert!(on_device["gemm"].keys().eq([&(3 * 8 * 64)]) && on_device["trsm"].keys().eq([&(2 * 8 * 64)]));
+    assert!(measured.kernels.contains_key("potrf") && !on_device.contains_key("potrf"));
 }
 
 #[test]

@@ -1,10 +1,11 @@
-//! Cholesky on cores and devices.
+//! Factorisations on cores and devices.
 
 use super::with_devices;
-use sched_host::linalg::{RandomSpd, tolerance};
+use sched_core::Arch;
+use sched_host::linalg::Precision;
 use sched_host::plugin::Registry;
-use sched_host::runtime::{Builder, DeviceChoice, Runtime};
-use sched_host::workload::{Cholesky, Workload, WorkloadError};
+use sched_host::runtime::{Builder, DeviceChoice, Runtime, Where};
+use sched_host::workload::{Cholesky, Lu, Qr, Workload, WorkloadError};
 use sched_test_support::skipped;
 use sched_tests::fixtures::{self, Profile};
 use std::sync::Arc;
@@ -12,16 +13,34 @@ use std::sync::Arc;
 const ORDER: usize = 120;
 const TILE: usize = 24;
 
-/// Factorises a matrix with edges that are no whole tiles.
-fn factorise(builder: Builder) -> Runtime {
+/// Factorises matrices, some with edges that are no whole tiles.
+fn factorise_as<W: Workload>(builder: Builder, precision: Precision) -> Runtime {
     let runtime = builder.build().expect("it starts");
-    for (order, tile_size) in [(ORDER, TILE), (77, 20), (5, 8)] {
-        let a = RandomSpd::new(order, 7);
-        let factored = Cholesky::run(&runtime, Cholesky::cut(&a, tile_size)).expect("it is positive definite");
-        let residual = Cholesky::residual(&a, &factored.factors);
-        assert!(residual <= tolerance(order), "order {order}: residual {residual}");
+    for (order, tile_size) in [(ORDER, TILE), (77, 20), (90, 43), (5, 8)] {
+        let a = W::random(order, 7);
+        let factored = W::run_in(&runtime, W::cut(&*a, tile_size), precision).expect("it has factors");
+        let (residual, tolerance) = (W::residual(&*a, &factored.factors), W::tolerance_in(order, precision));
+        assert!(residual <= tolerance, "{} of order {order}: residual {residual}", W::NAME);
+        assert!(precision == Precision::Double || order < 10 || residual > W::tolerance(order), "it is single");
     }
     runtime
+}
+
+fn factorise(builder: Builder) -> Runtime {
+    factorise_as::<Cholesky>(builder, Precision::Double)
+}
+
+/// [`factorise_as`], where devices execute every task that they have a kernel for.
+fn factorise_there<W: Workload>(builder: Builder, precision: Precision) {
+    let only = |builder: Builder, kernel: &&str| builder.only_on(*kernel, Where::arch(Arch::OPENCL));
+    let runtime = factorise_as::<W>(W::ON_DEVICES.iter().fold(builder, only), precision);
+    assert!(by_devices(&runtime) > 0 && runtime.devices().iter().all(|device| !device.lost));
+}
+
+/// Number of tasks that devices have executed.
+fn by_devices(runtime: &Runtime) -> u64 {
+    let workers: Vec<u32> = runtime.devices().iter().map(|device| device.worker).collect();
+    runtime.stats().iter().filter(|worker| workers.contains(&worker.id)).map(|worker| worker.tasks).sum()
 }
 
 #[test]
@@ -32,10 +51,25 @@ fn the_factor_is_right_with_every_kind_of_policy() {
 }
 
 #[test]
-fn the_factor_is_right_where_devices_have_room_for_four_tiles() {
-    let choice: DeviceChoice = "fake:6,fake:7".parse().expect("it names devices");
-    let choice = choice.memory_limit(4 * 8 * (TILE * TILE) as u64);
-    factorise(with_devices("none").devices(choice).workers(2));
+fn every_factorisation_is_right_in_either_precision() {
+    for precision in [Precision::Double, Precision::Single] {
+        let builder = || with_devices("fake:6,fake:7").policy("tree-ws").workers(1);
+        factorise_there::<Cholesky>(builder(), precision);
+        factorise_there::<Lu>(builder(), precision);
+        factorise_there::<Qr>(builder(), precision);
+    }
+}
+
+#[test]
+fn the_factors_are_right_where_devices_have_room_for_a_few_tiles() {
+    let small = |tiles: usize| {
+        let choice: DeviceChoice = "fake:6,fake:7".parse().expect("it names devices");
+        let choice = choice.memory_limit((tiles * 8 * TILE * TILE) as u64);
+        with_devices("none").devices(choice).workers(2)
+    };
+    factorise_as::<Cholesky>(small(4), Precision::Double);
+    factorise_as::<Lu>(small(4), Precision::Double);
+    factorise_as::<Qr>(small(6), Precision::Double);
 }
 
 #[test]
@@ -74,8 +108,12 @@ pub(super) fn opencl() -> Option<(Arc<Registry>, DeviceChoice)> {
 }
 
 #[test]
-fn the_factor_is_right_with_opencl() {
+fn the_factors_are_right_with_opencl_in_either_precision() {
     let Some((registry, choice)) = opencl() else { return };
-    let runtime = factorise(Runtime::builder().registry(registry).workers(1).devices(choice));
-    assert!(!runtime.devices()[0].lost);
+    let builder = || Runtime::builder().registry(Arc::clone(&registry)).workers(1).devices(choice.clone());
+    for precision in [Precision::Double, Precision::Single] {
+        factorise_there::<Cholesky>(builder(), precision);
+        factorise_there::<Lu>(builder(), precision);
+        factorise_there::<Qr>(builder(), precision);
+    }
 }

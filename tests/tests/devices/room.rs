@@ -24,7 +24,7 @@ fn a_task_waits_for_data_that_is_on_its_way_and_then_takes_its_place() {
     let (ahead, x) = (runtime.array(vec![1.0; 10]), runtime.array(vec![0.0; 10]));
     let held = hold_copies(8);
     runtime.prefetch(&ahead, runtime.devices()[0].memory_node).expect("there is such a node");
-    held.wait_for_copy();
+    held.wait_for_one();
     let task = runtime.task_with(&fill, 3.0, (&x,)).submit().expect("it is taken");
     wait_until_a_task_waits(&runtime);
     drop(held);
@@ -45,7 +45,7 @@ fn a_task_waits_while_another_device_copies_what_stands_in_its_way() {
     // A copy from one device to another is in a queue of the first.
     let held = hold_copies(9);
     runtime.prefetch(&x, devices[1].memory_node).expect("there is such a node");
-    held.wait_for_copy();
+    held.wait_for_one();
     let task = runtime.task_with(&fill, 3.0, (&y,)).only_on(on(0)).submit().expect("it is taken");
     wait_until_a_task_waits(&runtime);
     drop(held);
@@ -62,7 +62,7 @@ fn a_task_that_never_fits_fails_after_what_it_waited_for() {
     let [ahead, x, y] = [(); 3].map(|()| runtime.array(vec![1.0; 10]));
     let held = hold_copies(11);
     runtime.prefetch(&ahead, runtime.devices()[0].memory_node).expect("there is such a node");
-    held.wait_for_copy();
+    held.wait_for_one();
     let task = runtime.task_with(&axpy, 1.0, (&x, &y)).submit().expect("it is taken");
     wait_until_a_task_waits(&runtime);
     drop(held);
@@ -83,7 +83,7 @@ fn data_may_be_written_while_it_is_evicted() {
     runtime.wait_all().expect("no task fails");
     let held = hold_copies(14);
     runtime.prefetch(&ahead, runtime.devices()[0].memory_node).expect("there is such a node");
-    held.wait_for_copy();
+    held.wait_for_one();
     let task = runtime.task_with(&scale, 2.0, (&x,)).submit().expect("it is taken");
     assert!(matches!(runtime.wait(task).expect("it ends"), Outcome::Done));
     drop(held);

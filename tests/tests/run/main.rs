@@ -84,6 +84,23 @@ fn several_memory_nodes_give_the_same_result_and_say_what_was_copied() {
 }
 
 #[test]
+fn single_precision_is_less_exact_and_checked_accordingly() {
+    for workload in ["cholesky", "lu", "qr"] {
+        let [double, single] = ["double", "single"]
+            .map(|precision| json_of(workload, &[&SMALL[..], &["--workers", "2", "--precision", precision]].concat()));
+        let of = |seen: &Value, key: &str| seen[key].as_f64().unwrap_or_else(|| panic!("{seen}"));
+        assert_eq!((&double["precision"], &single["precision"]), (&"double".into(), &"single".into()));
+        assert!(of(&single, "residual") < of(&single, "residual_tolerance"), "{single}");
+        assert!(of(&single, "residual") > of(&double, "residual_tolerance"), "{single}");
+        let tolerances = of(&single, "residual_tolerance") / of(&double, "residual_tolerance");
+        assert!((tolerances * f64::EPSILON / f64::from(f32::EPSILON) - 1.0).abs() < 1e-9, "{tolerances}");
+        assert_eq!(single["tasks"], double["tasks"]);
+    }
+    let text = cholesky(&[&SMALL[..], &["--precision", "single"]].concat());
+    assert!(text.out.contains("seed 42, single precision"), "{}", text.out);
+}
+
+#[test]
 fn every_shipped_policy_is_right_with_any_number_of_workers() {
     for policy in ["tree-eager", "tree-eager-prefetching", "modular-eager"] {
         for workers in [1, 2, 4] {
@@ -106,7 +123,7 @@ fn every_shipped_policy_is_right_with_any_number_of_workers() {
 #[test]
 fn programs_find_everything_under_its_key() {
     let seen = json(&[&SMALL[..], &["--seed", "7"]].concat());
-    insta::assert_snapshot!(keys(&seen), @r#"matrix order policies repeat residual residual_tolerance runs seed tasks tile_size tiles workers workers_bound workload"#);
+    insta::assert_snapshot!(keys(&seen), @r#"matrix order policies precision repeat residual residual_tolerance runs seed tasks tile_size tiles workers workers_bound workload"#);
     insta::assert_snapshot!(keys(&seen["policies"][0]), @r#"best_s busy_share energy_j gflops given median_s policy ratio residual worst_s"#);
     insta::assert_snapshot!(keys(&seen["runs"][0]), @r#"busy_share contexts devices energy_j faults gflop_per_j gflops given hypervisor log makespan_s memory_nodes per_worker place policy residual round tasks transfers"#);
     assert_eq!(seen["workload"], "cholesky");

@@ -26,8 +26,8 @@ use std::time::Duration;
 /// in a queue of the driver. A low ratio means that tasks on this device should be longer.
 ///
 /// COPIES: tasks that each read an array of their own, with kernels that take as long as its copy. OVERLAP is the part
-/// of the copies that is hidden behind kernels; 0 where a device executes one operation at a time, as PoCL's `basic`
-/// does.
+/// of the copies that is hidden behind kernels. A device without threads of its own, such as PoCL's `basic`, runs a
+/// kernel on the thread that launches it: there only copies are hidden that a policy fetches ahead, by other threads.
 ///
 /// CHOLESKY: the runtime with its kernels on the device beside the same kernels in one queue written by hand, with
 /// pivots on the host in both; then the cores alone, and cores and device together. GAIN is the speed of both divided

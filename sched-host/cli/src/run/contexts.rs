@@ -13,6 +13,7 @@ use miette::{WrapErr, miette};
 use sched_policy::Source;
 use sched_runtime::Runtime;
 use sched_runtime::context::{Governor, SchedContext};
+use sched_workloads::linalg::Precision;
 use sched_workloads::workload::{Factored, Figures, Workload};
 use serde::Serialize;
 use std::io::Write;
@@ -133,12 +134,14 @@ impl<W: Workload> Series<'_, W> {
         tiles: Vec<W::Tiles>,
         swap_after: u64,
     ) -> Vec<miette::Result<Done<W>>> {
-        let swap_to = self.options.swap_to.as_deref();
+        let (swap_to, precision) = (self.options.swap_to.as_deref(), self.problem.precision);
         thread::scope(|scope| {
             let runs: Vec<_> = contexts
                 .iter()
                 .zip(tiles)
-                .map(|(context, tiles)| scope.spawn(move || run_in::<W>(runtime, context, tiles, swap_to, swap_after)))
+                .map(|(context, tiles)| {
+                    scope.spawn(move || run_in::<W>(runtime, context, (tiles, precision), swap_to, swap_after))
+                })
                 .collect();
             runs.into_iter().map(|run| run.join().expect("what panics in tasks is caught")).collect()
         })
@@ -167,7 +170,7 @@ type Done<W> = (String, Factored<<W as Workload>::Factors>, Option<Swap>);
 fn run_in<W: Workload>(
     runtime: &Runtime,
     context: &SchedContext,
-    tiles: W::Tiles,
+    (tiles, precision): (W::Tiles, Precision),
     swap_to: Option<&str>,
     after: u64,
 ) -> miette::Result<Done<W>> {
@@ -176,7 +179,7 @@ fn run_in<W: Workload>(
         // Dropped when the work ends or panics.
         let (alive, ended) = channel::<()>();
         let swapper = swap_to.map(|to| scope.spawn(move || swap(context, to, after, &ended)));
-        let factored = context.with(|| W::run(runtime, tiles));
+        let factored = context.with(|| W::run_in(runtime, tiles, precision));
         drop(alive);
         let swapped = swapper.map(|swapper| swapper.join().expect("a swap does not panic")).transpose()?;
         Ok((policy, factored?, swapped.flatten()))

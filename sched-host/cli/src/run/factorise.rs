@@ -12,6 +12,7 @@ use crate::progress::Progress;
 use crate::size;
 use crate::streams::Sink;
 use crate::values::positive;
+use clap::ValueEnum;
 use miette::{IntoDiagnostic, WrapErr};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sched_machine::energy::EnergyMeter;
@@ -19,7 +20,7 @@ use sched_machine::topology::Topology;
 use sched_runtime::{RunError, Runtime};
 use sched_text::file_name;
 use sched_tree::plugin::Registry;
-use sched_workloads::linalg::{Entries, ReadLimits, Tiling};
+use sched_workloads::linalg::{Entries, Precision, ReadLimits, Tiling};
 use sched_workloads::workload::{Factored, OnRanks, Workload, WorkloadError};
 use std::cell::Cell;
 use std::io::Write;
@@ -44,8 +45,30 @@ pub(super) struct Args {
     #[arg(long, short, value_name = "FILE.mtx", value_hint = clap::ValueHint::FilePath)]
     matrix: Option<PathBuf>,
 
+    /// Precision of the kernels; what they get is rounded to it, and the result is checked accordingly
+    #[arg(long, value_name = "PRECISION", default_value = "double", conflicts_with = "ranks")]
+    precision: PrecisionOption,
+
     #[command(flatten)]
     options: Options,
+}
+
+/// Precision of kernels.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum PrecisionOption {
+    /// 64 bits a number.
+    Double,
+    /// 32 bits a number: half of the memory and of the transfers, and twice the speed or more.
+    Single,
+}
+
+impl From<PrecisionOption> for Precision {
+    fn from(option: PrecisionOption) -> Precision {
+        match option {
+            PrecisionOption::Double => Precision::Double,
+            PrecisionOption::Single => Precision::Single,
+        }
+    }
 }
 
 /// Runs `W` as `args` say, and writes a report of the run, or a comparison of several, to `out`.
@@ -54,7 +77,8 @@ pub(super) fn factorise<W: OnRanks>(
     registry: Arc<Registry>,
     out: &mut dyn Write,
 ) -> miette::Result<ExitCode> {
-    let Args { tiles, tile_size, matrix: file, options } = args;
+    let Args { tiles, tile_size, matrix: file, precision, options } = args;
+    let precision = Precision::from(*precision);
     let options = &options.for_tasks_of(graph_of(W::NAME, 3, 1).as_ref())?;
     if options.calibrate {
         options.model_directory()?;
@@ -77,7 +101,8 @@ pub(super) fn factorise<W: OnRanks>(
         tiles: matrix.order().div_ceil(*tile_size),
         tile_size: *tile_size,
         seed: options.seed(),
-        residual_tolerance: W::tolerance(matrix.order()),
+        precision,
+        residual_tolerance: W::tolerance_in(matrix.order(), precision),
         workers: options.worker_count(&topology),
     };
     size::check::<W>(Tiling::new(problem.order, *tile_size), options.contexts.contexts.len().max(1))?;
@@ -88,9 +113,6 @@ pub(super) fn factorise<W: OnRanks>(
     let helpers = helpers(options, &topology)?;
     for warning in options.try_all(&policies, &registry, &topology)? {
         progress.warn_once(&format!("warning: {warning}"));
-    }
-    if !W::RUNS_ON_DEVICES && options.has_devices() {
-        progress.warn_once(&format!("warning: {} has no kernels for devices: only cores execute its tasks", W::NAME));
     }
     let (matrix, stored, workload) = (matrix.as_ref(), Cell::new(true), PhantomData);
     let series = Series::<W> {
@@ -169,7 +191,7 @@ impl<W: Workload> Series<'_, W> {
         let total = tasks * (self.options.rounds(self.policies.len()) * self.policies.len()) as u64;
         let work = || {
             progress.tasks(what, &runtime, tasks * before as u64, total, || {
-                self.watching(&runtime, || W::run(&runtime, tiles))
+                self.watching(&runtime, || W::run_in(&runtime, tiles, problem.precision))
             })
         };
         let (done, consumption) = match &self.meter {

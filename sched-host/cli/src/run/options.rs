@@ -136,11 +136,6 @@ impl Options {
         self.seed.seed
     }
 
-    /// Whether devices are asked for.
-    pub(super) fn has_devices(&self) -> bool {
-        !self.devices.choice().is_none()
-    }
-
     /// Number of workers.
     pub(super) fn worker_count(&self, topology: &Topology) -> usize {
         self.workers.count(topology)

@@ -5,6 +5,7 @@ use crate::streams::Sink;
 use miette::miette;
 use sched_graph::{TaskGraph, generate, to_json};
 use sched_trace::{Trace, measured_bound};
+use sched_workloads::linalg::Precision;
 use serde::Serialize;
 use std::io::Write;
 
@@ -21,6 +22,8 @@ pub(super) struct Problem {
     /// Rows of a tile.
     pub(super) tile_size: usize,
     pub(super) seed: u64,
+    /// Precision of the kernels.
+    pub(super) precision: Precision,
     /// Maximum residual of a correct result.
     pub(super) residual_tolerance: f64,
     pub(super) workers: usize,
@@ -29,9 +32,10 @@ pub(super) struct Problem {
 impl Problem {
     /// The name of the workload, and what it works on.
     pub(super) fn line(&self) -> (&'static str, String) {
-        let Problem { workload, matrix, order, tiles, tile_size, seed, .. } = self;
+        let Problem { workload, matrix, order, tiles, tile_size, seed, precision, .. } = self;
         let origin = matrix.as_ref().map_or_else(|| format!("seed {seed}"), |file| format!("from {file}"));
-        (workload, format!("order {order}, {tiles} × {tiles} tiles of {tile_size}, {origin}"))
+        let numbers = if *precision == Precision::Single { ", single precision" } else { "" };
+        (workload, format!("order {order}, {tiles} × {tiles} tiles of {tile_size}, {origin}{numbers}"))
     }
 
     /// Numbers of workers and bound workers.
@@ -121,6 +125,7 @@ pub(super) mod tests {
             tiles: 16,
             tile_size: 256,
             seed: 42,
+            precision: Precision::Double,
             residual_tolerance: 1.4e-11,
             workers: 2,
         }

@@ -18,8 +18,44 @@ pub struct MachineFigures {
     pub bus: Option<Bus>,
     /// Execution times of kernels on a core, by the size of a task's data.
     pub measured: BTreeMap<String, Vec<Sized>>,
+    /// Devices beside the cores.
+    pub devices: Vec<DeviceFigures>,
     /// Speeds of kernels in GFlop/s; of [`Kernels::ANY`](super::Kernels::ANY), that of all others.
     pub gflops: BTreeMap<String, f64>,
+}
+
+/// A device with a memory of its own.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DeviceFigures {
+    /// Its name, also that of its memory node and of its worker.
+    pub name: String,
+    /// Architecture of its worker.
+    pub arch: Arch,
+    /// Bytes of its memory.
+    pub memory: u64,
+    /// Latency in µs and bandwidth in MB/s of copies from the host.
+    pub to_device: (f64, f64),
+    /// Latency in µs and bandwidth in MB/s of copies to the host.
+    pub to_host: (f64, f64),
+    /// Execution times of kernels, by the size of a task's data.
+    pub measured: BTreeMap<String, Vec<Sized>>,
+}
+
+impl DeviceFigures {
+    /// How many times faster it is than a core, over the kernels that both have.
+    fn speed(&self, on_core: &BTreeMap<String, Vec<Sized>>) -> f64 {
+        let (mut core, mut device) = (Duration::ZERO, Duration::ZERO);
+        for (kernel, times) in &self.measured {
+            for sized in times {
+                let of_core = on_core.get(kernel).into_iter().flatten().find(|other| other.bytes == sized.bytes);
+                if let Some(of_core) = of_core {
+                    core += of_core.time;
+                    device += sized.time;
+                }
+            }
+        }
+        if device.is_zero() || core.is_zero() { 1.0 } else { core.as_secs_f64() / device.as_secs_f64() }
+    }
 }
 
 impl MachineFigures {
@@ -38,6 +74,7 @@ impl MachineFigures {
             },
             bus: None,
             measured: BTreeMap::new(),
+            devices: Vec::new(),
             gflops: gflops.map(|(kernel, gflops)| (kernel.to_owned(), gflops)).into(),
         }
     }
@@ -91,6 +128,9 @@ impl Platform {
                 sizes.get(node).copied().flatten().map(|bytes| format!(" size=\"{bytes} B\"")).unwrap_or_default();
             let _ = writeln!(text, "    memory \"numa{node}\"{size}");
         }
+        for DeviceFigures { name, memory, .. } in &figures.devices {
+            let _ = writeln!(text, "    memory \"{name}\" size=\"{memory} B\" device=#true");
+        }
         links(&mut text, &used, figures);
         let packages = topology.level(Level::Package);
         let package = |pu: u32| packages.iter().position(|package| package.pus.contains(&pu));
@@ -99,6 +139,13 @@ impl Platform {
             let node = worker.numa.unwrap_or(0);
             let _ = writeln!(text, "    workers \"cpu\" count=1 arch=\"cpu\" memory=\"numa{node}\"{package}");
         }
+        for device in &figures.devices {
+            let (name, arch, speed) = (&device.name, device.arch, device.speed(&figures.measured));
+            let _ = writeln!(
+                text,
+                "    workers \"{name}\" count=1 arch=\"{arch}\" memory=\"{name}\" speed={speed:.3} pipeline=2"
+            );
+        }
         let Overheads { submission, push, fetch, wake_up, .. } = figures.overheads;
         let [submission, push, fetch, wake_up] = [submission, push, fetch, wake_up].map(|time| time.as_nanos());
         let _ = writeln!(
@@ -106,11 +153,17 @@ impl Platform {
             "    overheads submission=\"{submission} ns\" push=\"{push} ns\" fetch=\"{fetch} ns\" wake-up=\"{wake_up} ns\""
         );
         for (kernel, times) in &figures.measured {
-            let _ = writeln!(text, "    kernel \"{kernel}\" {{\n        on \"cpu\" {{");
-            for Sized { bytes, time } in times {
-                let _ = writeln!(text, "            at \"{bytes} B\" \"{} ns\"", time.as_nanos());
+            let on_devices =
+                figures.devices.iter().filter_map(|device| Some((&*device.name, device.measured.get(kernel)?)));
+            let _ = writeln!(text, "    kernel \"{kernel}\" {{");
+            for (class, times) in std::iter::once(("cpu", times)).chain(on_devices) {
+                let _ = writeln!(text, "        on \"{class}\" {{");
+                for Sized { bytes, time } in times {
+                    let _ = writeln!(text, "            at \"{bytes} B\" \"{} ns\"", time.as_nanos());
+                }
+                text.push_str("        }\n");
             }
-            text.push_str("        }\n    }\n");
+            text.push_str("    }\n");
         }
         for (kernel, gflops) in &figures.gflops {
             let _ = writeln!(text, "    kernel \"{kernel}\" {{ on \"cpu\" gflops={gflops:?} overhead=\"1 us\"; }}");
@@ -141,6 +194,15 @@ impl Platform {
 
 /// Writes the links between the memory nodes with these numbers.
 fn links(text: &mut String, nodes: &[u32], figures: &MachineFigures) {
+    for DeviceFigures { name, to_device, to_host, .. } in &figures.devices {
+        let (first, latency) = (nodes.first().copied().unwrap_or(0), to_device.0.max(to_host.0) * 1e3);
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "    link \"numa{first}\" \"{name}\" bandwidth=\"{:.0} MB/s\" back=\"{:.0} MB/s\" latency=\"{latency:.0} ns\"",
+            to_device.1, to_host.1
+        );
+    }
     if nodes.len() <= 1 {
         return;
     }
@@ -208,6 +270,37 @@ mod tests {
         assert_eq!(platform.expected_transfer(MemoryNode(0), MemoryNode(1), 9_000_000), 1_000_400);
         assert_eq!(platform.kernels.get("gemm", 0), Some(&KernelTime::Measured(figures.measured["gemm"].clone())));
         assert!(platform.kernels.get("other", 0).is_some());
+    }
+
+    #[test]
+    fn devices_are_beside_the_cores_with_their_links_and_kernels() {
+        let topology = Topology::from_synthetic("core:2 pu:1").expect("it is sound");
+        let plan = BindingPlan::new(&topology, 2).expect("there are two");
+        let at = |micros| vec![Sized { bytes: 1_000, time: Duration::from_micros(micros) }];
+        let device = DeviceFigures {
+            name: "opencl:0".to_owned(),
+            arch: Arch::OPENCL,
+            memory: 1 << 30,
+            to_device: (2.0, 8_000.0),
+            to_host: (3.0, 4_000.0),
+            measured: [("gemm".to_owned(), at(5))].into(),
+        };
+        let figures = MachineFigures {
+            measured: [("gemm".to_owned(), at(20)), ("potrf".to_owned(), at(30))].into(),
+            gflops: [("*".to_owned(), 12.0)].into(),
+            devices: vec![device],
+            ..MachineFigures::assumed()
+        };
+        let text = Platform::describe("here", &topology, &plan, &figures);
+        let platform = Platform::parse("here.kdl", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let worker = &platform.workers[2];
+        let class = &platform.classes[worker.class];
+        assert_eq!((class.arch, class.speed, worker.memory), (Arch::OPENCL, 4.0, MemoryNode(1)));
+        assert_eq!((platform.memories[1].capacity, platform.memories[1].device), (Some(1 << 30), true));
+        assert_eq!(platform.expected_transfer(MemoryNode(0), MemoryNode(1), 8_000_000), 1_003_000);
+        assert_eq!(platform.expected_transfer(MemoryNode(1), MemoryNode(0), 8_000_000), 2_003_000);
+        assert_eq!(platform.kernels.get("gemm", worker.class), Some(&KernelTime::Measured(at(5))));
+        assert_eq!(platform.kernels.get("potrf", worker.class), None);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use super::{builder, peers};
 use crate::workload::{Cholesky, Lu, Qr, Workload, WorkloadError};
 use sched_core::Arch;
+use sched_graph::Where;
 use sched_machine::topology::Topology;
-use sched_runtime::{ReadWrite, RunError, Runtime, StartError, SubmitError, Write};
+use sched_runtime::{Builder, DeviceError, ReadWrite, RunError, Runtime, StartError, SubmitError, Write};
 use sched_text::median;
 use sched_tree::plugin::Registry;
 use std::collections::BTreeMap;
@@ -20,7 +21,12 @@ pub struct Calibration {
     pub workers: usize,
     /// Numbers of rows of the tiles that kernels are measured with.
     pub tile_sizes: Vec<usize>,
+    /// Devices whose kernels are measured, each by its name, with the architecture of its worker.
+    pub devices: Vec<(String, Arch)>,
 }
+
+/// Median times of kernels, by kind of task and by the size of a task's data in bytes.
+pub type KernelTimes = BTreeMap<String, BTreeMap<u64, Duration>>;
 
 /// The results.
 #[derive(Clone, PartialEq, Debug)]
@@ -33,8 +39,10 @@ pub struct Calibrated {
     pub fetch: Duration,
     /// Time from the submission of a task until a worker that slept executes it.
     pub wake_up: Duration,
-    /// Median times of kernels on a core, by kind of task and by the size of a task's data in bytes.
-    pub kernels: BTreeMap<String, BTreeMap<u64, Duration>>,
+    /// Times of kernels on a core.
+    pub kernels: KernelTimes,
+    /// Times of kernels on each device.
+    pub on_devices: Vec<KernelTimes>,
     /// Speed of a core over all kernels in GFlop/s.
     pub gflops: f64,
 }
@@ -51,6 +59,10 @@ pub enum CalibrationError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Workload(#[from] WorkloadError),
+    /// A device cannot be used.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Device(#[from] DeviceError),
     /// An empty task was not submitted.
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -78,33 +90,37 @@ pub fn calibrate(
     topology: &Topology,
     mut progress: impl FnMut(f64),
 ) -> Result<Calibrated, CalibrationError> {
-    let steps = (3 * wanted.tile_sizes.len() + 2) as f64;
+    let places = 1 + wanted.devices.len();
+    let steps = (3 * wanted.tile_sizes.len() * places + 2) as f64;
     let push = push_cost(wanted, registry)?;
     let (submission, execution) = chain_costs(wanted, registry)?;
     progress(1.0 / steps);
     let wake_up = wake_cost(wanted, registry)?.saturating_sub(submission + push);
     progress(2.0 / steps);
-    let mut kernels = Kernels::default();
-    for (number, tile_size) in wanted.tile_sizes.iter().enumerate() {
-        let mut done = |kind: usize| progress((2 + 3 * number + kind) as f64 / steps);
-        kernels.measure::<Cholesky>(wanted, registry, topology, *tile_size)?;
-        done(1);
-        kernels.measure::<Lu>(wanted, registry, topology, *tile_size)?;
-        done(2);
-        kernels.measure::<Qr>(wanted, registry, topology, *tile_size)?;
-        done(3);
-    }
-    let median_of = |times: Vec<f64>| Duration::from_secs_f64(median(&mut { times }));
-    let by_size = |(kind, times): (String, BTreeMap<u64, Vec<f64>>)| {
-        (kind, times.into_iter().map(|(bytes, times)| (bytes, median_of(times))).collect())
+    let mut step = 2;
+    let mut measure = |device: Option<&(String, Arch)>| -> Result<Kernels, CalibrationError> {
+        let mut kernels = Kernels::default();
+        let machine = Machine { wanted, registry, topology, device };
+        for tile_size in &wanted.tile_sizes {
+            kernels.measure::<Cholesky>(&machine, *tile_size)?;
+            kernels.measure::<Lu>(&machine, *tile_size)?;
+            kernels.measure::<Qr>(&machine, *tile_size)?;
+            step += 3;
+            progress(f64::from(step) / steps);
+        }
+        Ok(kernels)
     };
+    let kernels = measure(None)?;
+    let on_devices = wanted.devices.iter().map(|device| Ok(measure(Some(device))?.medians()));
+    let on_devices = on_devices.collect::<Result<Vec<KernelTimes>, CalibrationError>>()?;
     Ok(Calibrated {
         submission,
         push,
         fetch: execution.saturating_sub(push),
         wake_up,
         gflops: kernels.flops / kernels.seconds.max(f64::MIN_POSITIVE) / 1e9,
-        kernels: kernels.times.into_iter().map(by_size).collect(),
+        kernels: kernels.medians(),
+        on_devices,
     })
 }
 
@@ -163,6 +179,33 @@ fn wake_cost(wanted: &Calibration, registry: &Arc<Registry>) -> Result<Duration,
     Ok(Duration::from_secs_f64(median(&mut times)))
 }
 
+/// Where kernels are measured.
+struct Machine<'a> {
+    wanted: &'a Calibration,
+    registry: &'a Arc<Registry>,
+    topology: &'a Topology,
+    /// The device, by its name; the cores without one.
+    device: Option<&'a (String, Arch)>,
+}
+
+impl Machine<'_> {
+    /// A runtime in which the kernels of `W` run there, as far as there are such kernels.
+    fn start<W: Workload>(&self) -> Result<Runtime, CalibrationError> {
+        let mut builder = Runtime::builder()
+            .registry(Arc::clone(self.registry))
+            .policy(&self.wanted.policy)
+            .workers(self.wanted.workers)
+            .topology(self.topology.clone())
+            .capture_graph();
+        if let Some((name, arch)) = self.device {
+            let only = |builder: Builder, kernel: &&str| builder.only_on(*kernel, Where::arch(*arch));
+            // One core is enough for the kernels that the device has not.
+            builder = W::ON_DEVICES.iter().fold(builder.workers(1).devices(name.parse()?), only);
+        }
+        Ok(builder.build()?)
+    }
+}
+
 /// The times of kernels.
 #[derive(Default)]
 struct Kernels {
@@ -173,20 +216,8 @@ struct Kernels {
 
 impl Kernels {
     /// Runs a workload, and adds the times of its tasks.
-    fn measure<W: Workload>(
-        &mut self,
-        wanted: &Calibration,
-        registry: &Arc<Registry>,
-        topology: &Topology,
-        tile_size: usize,
-    ) -> Result<(), CalibrationError> {
-        let runtime = Runtime::builder()
-            .registry(Arc::clone(registry))
-            .policy(&wanted.policy)
-            .workers(wanted.workers)
-            .topology(topology.clone())
-            .capture_graph()
-            .build()?;
+    fn measure<W: Workload>(&mut self, machine: &Machine<'_>, tile_size: usize) -> Result<(), CalibrationError> {
+        let (runtime, arch) = (machine.start::<W>()?, machine.device.map_or(Arch::CPU, |(_, arch)| *arch));
         let matrix = W::random(TILES * tile_size, 42);
         // The first run makes the memory that kernels keep.
         W::run(&runtime, W::cut(&*matrix, tile_size))?;
@@ -194,11 +225,19 @@ impl Kernels {
         self.flops += W::run(&runtime, W::cut(&*matrix, tile_size))?.figures.flops;
         let graph = runtime.take_graph().unwrap_or_default();
         for task in &graph.tasks {
-            let Some(length) = task.lengths.get(Arch::CPU) else { continue };
+            let Some(length) = task.lengths.get(arch) else { continue };
             self.seconds += length.as_secs_f64();
             let of_kind = self.times.entry(graph.kind_of(task).name.clone()).or_default();
             of_kind.entry(graph.bytes_of(task)).or_default().push(length.as_secs_f64());
         }
         Ok(())
+    }
+
+    fn medians(self) -> KernelTimes {
+        let median_of = |times: Vec<f64>| Duration::from_secs_f64(median(&mut { times }));
+        let by_size = |(kind, times): (String, BTreeMap<u64, Vec<f64>>)| {
+            (kind, times.into_iter().map(|(bytes, times)| (bytes, median_of(times))).collect())
+        };
+        self.times.into_iter().map(by_size).collect()
     }
 }

@@ -5,11 +5,11 @@
 mod bare;
 
 use crate::linalg::{LowerTiles, RandomSpd, flops};
-use crate::workload::cholesky::on_devices::by_hand::ByHand;
-use crate::workload::cholesky::on_devices::{Places, run};
+use crate::workload::cholesky::on_arrays::{by_hand::ByHand, run};
 use crate::workload::{Cholesky, Workload, WorkloadError};
 use bare::Bare;
 use sched_core::driver::DriverError;
+use sched_graph::Where;
 use sched_runtime::{
     ArrayHandle, Codelet, DeviceChoice, DeviceError, KernelCall, Read, RunError, Runtime, StartError, explore_devices,
 };
@@ -224,13 +224,14 @@ impl Contest<'_> {
         if has_double {
             let matrix = RandomSpd::new(wanted.tiles * wanted.tile_size, 42);
             let cut = || Cholesky::cut(&matrix, wanted.tile_size);
-            round.queue_gflops = ByHand::new(bare.driver(), bare.device())?.run(cut())?.0;
-            let gflops = |runtime: &Runtime, tiles: LowerTiles, places| {
-                run(runtime, tiles, places).map(|factored| factored.figures.gflops())
+            round.queue_gflops = ByHand::new(bare.driver(), bare.device(), bare.arch())?.run(cut())?.0;
+            let gflops = |runtime: &Runtime, tiles: LowerTiles, only: Option<&Where>| {
+                run::<f64>(runtime, tiles, only).map(|factored| factored.figures.gflops())
             };
-            round.device_gflops = gflops(&self.with_device, cut(), Places::DevicesOnly)?;
-            round.cores_gflops = gflops(&self.cores, cut(), Places::Everywhere)?;
-            round.both_gflops = gflops(&self.with_device, cut(), Places::Everywhere)?;
+            let device = Where::arch(bare.arch());
+            round.device_gflops = gflops(&self.with_device, cut(), Some(&device))?;
+            round.cores_gflops = gflops(&self.cores, cut(), None)?;
+            round.both_gflops = gflops(&self.with_device, cut(), None)?;
         }
         if counts {
             self.rounds.push(round);

@@ -1,15 +1,12 @@
 //! The kernels of the tiled LU factorisation, each on whole tiles and on the calling thread only. None of them
 //! allocates in the steady state.
 
+pub(crate) mod on_views;
+
 use faer::linalg::matmul::triangular::{self, BlockStructure};
-use faer::linalg::{matmul::matmul, triangular_solve};
-use faer::reborrow::{Reborrow, ReborrowMut};
-use faer::{Accum, MatMut, Par};
+use faer::{Accum, Par};
 
 use super::Tile;
-
-/// Maximum number of rows of a block that is factored in plain loops.
-const SMALL: usize = 16;
 
 /// A tile that has no LU factorisation without pivoting, found by [`getrf`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -30,59 +27,7 @@ pub struct ZeroPivot {
 ///
 /// If `a` is not square.
 pub fn getrf(a: &mut Tile) -> Result<(), ZeroPivot> {
-    assert_eq!(a.rows(), a.cols(), "getrf needs a square tile");
-    factor(a.view_mut(), 0)
-}
-
-/// Factors a block whose first row is `first`, recursively by halves, so that nearly all the work is in matrix
-/// products.
-fn factor(a: MatMut<'_, f64>, first: usize) -> Result<(), ZeroPivot> {
-    if a.nrows() <= SMALL {
-        return factor_small(a, first);
-    }
-    let half = (a.nrows() / 2).next_multiple_of(8);
-    let (mut a00, mut a01, mut a10, mut a11) = a.split_at_mut(half, half);
-    factor(a00.rb_mut(), first)?;
-    triangular_solve::solve_unit_lower_triangular_in_place(a00.rb(), a01.rb_mut(), Par::Seq);
-    // X·U = B is Uᵀ·Xᵀ = Bᵀ, solved in the transposed view.
-    let transposed = a10.rb_mut().transpose_mut();
-    triangular_solve::solve_lower_triangular_in_place(a00.rb().transpose(), transposed, Par::Seq);
-    matmul(a11.rb_mut(), Accum::Add, a10.rb(), a01.rb(), -1.0, Par::Seq);
-    factor(a11, first + half)
-}
-
-fn factor_small(mut a: MatMut<'_, f64>, first: usize) -> Result<(), ZeroPivot> {
-    let n = a.nrows();
-    // Arrays of fixed length, which the compiler can vectorise.
-    let mut columns = [[0.0; SMALL]; SMALL];
-    for (c, column) in columns.iter_mut().enumerate().take(n) {
-        for (r, x) in column.iter_mut().enumerate().take(n) {
-            *x = a[(r, c)];
-        }
-    }
-    for k in 0..n {
-        let pivot = columns[k][k];
-        if pivot == 0.0 || !pivot.is_finite() {
-            return Err(ZeroPivot { row: first + k });
-        }
-        for x in &mut columns[k][k + 1..n] {
-            *x /= pivot;
-        }
-        let (done, behind) = columns.split_at_mut(k + 1);
-        let lower = &done[k];
-        for column in &mut behind[..n - k - 1] {
-            let upper = column[k];
-            for (x, l) in column[k + 1..n].iter_mut().zip(&lower[k + 1..n]) {
-                *x -= l * upper;
-            }
-        }
-    }
-    for (c, column) in columns.iter().enumerate().take(n) {
-        for (r, x) in column.iter().enumerate().take(n) {
-            a[(r, c)] = *x;
-        }
-    }
-    Ok(())
+    on_views::getrf(a.entries_mut())
 }
 
 /// B := L⁻¹·B, right of a factored diagonal tile. Only the part of `l` below the diagonal is read.
@@ -91,7 +36,7 @@ fn factor_small(mut a: MatMut<'_, f64>, first: usize) -> Result<(), ZeroPivot> {
 ///
 /// If `l` is not square, or `b` does not have as many rows as `l`.
 pub fn trsm_row(l: &Tile, b: &mut Tile) {
-    triangular_solve::solve_unit_lower_triangular_in_place(l.view(), b.view_mut(), Par::Seq);
+    on_views::trsm_row(l.entries(), b.entries_mut());
 }
 
 /// B := B·U⁻¹, below a factored diagonal tile. Only the upper triangle of `u`, with its diagonal, is read.
@@ -100,7 +45,7 @@ pub fn trsm_row(l: &Tile, b: &mut Tile) {
 ///
 /// If `u` is not square, or `b` does not have as many columns as `u`.
 pub fn trsm_column(u: &Tile, b: &mut Tile) {
-    triangular_solve::solve_lower_triangular_in_place(u.view().transpose(), b.view_mut().transpose_mut(), Par::Seq);
+    on_views::trsm_column(u.entries(), b.entries_mut());
 }
 
 /// C := C − A·B.
@@ -109,7 +54,7 @@ pub fn trsm_column(u: &Tile, b: &mut Tile) {
 ///
 /// If the shapes do not match: `a` is m×k, `b` k×n and `c` m×n.
 pub fn gemm_nn(a: &Tile, b: &Tile, c: &mut Tile) {
-    matmul(c.view_mut(), Accum::Add, a.view(), b.view(), -1.0, Par::Seq);
+    on_views::gemm_nn(a.entries(), b.entries(), c.entries_mut());
 }
 
 /// C := C − L·U. Of a factored tile `l` only the part below the diagonal is used (with a unit diagonal), of a factored

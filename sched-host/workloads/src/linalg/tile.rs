@@ -1,6 +1,6 @@
 //! A block of a matrix with its own memory.
 
-use super::{Entries, Tiling};
+use super::{Entries, Number, Tiling};
 use faer::{MatMut, MatRef};
 use sched_cluster::Message;
 
@@ -146,15 +146,16 @@ impl Tile {
     /// # Panics
     ///
     /// If there are not `rows * cols`.
-    pub fn from_values(rows: usize, cols: usize, values: &[f64]) -> Self {
+    pub fn from_values<T: Number>(rows: usize, cols: usize, values: &[T]) -> Self {
+        assert_eq!(values.len(), rows * cols, "entries of a tile of {rows} × {cols}");
         let mut tile = Self::zeros(rows, cols);
-        tile.as_mut_slice().copy_from_slice(values);
+        tile.as_mut_slice().iter_mut().zip(values).for_each(|(entry, value)| *entry = value.widened());
         tile
     }
 
-    /// The entries, column by column.
-    pub fn into_values(self) -> Vec<f64> {
-        self.as_slice().to_vec()
+    /// The entries, column by column, rounded to numbers of this type.
+    pub fn into_values<T: Number>(self) -> Vec<T> {
+        self.as_slice().iter().map(|entry| T::rounded(*entry)).collect()
     }
 
     /// The entries to read, with their shape.
@@ -182,27 +183,27 @@ impl Tile {
 
 /// The entries of a tile, column by column.
 #[derive(Clone, Copy, Debug)]
-pub struct TileRef<'a> {
+pub struct TileRef<'a, T = f64> {
     rows: usize,
     cols: usize,
-    values: &'a [f64],
+    values: &'a [T],
 }
 
 /// The entries of a tile, column by column, to modify.
 #[derive(Debug)]
-pub struct TileMut<'a> {
+pub struct TileMut<'a, T = f64> {
     rows: usize,
     cols: usize,
-    values: &'a mut [f64],
+    values: &'a mut [T],
 }
 
-impl<'a> TileRef<'a> {
+impl<'a, T: Number> TileRef<'a, T> {
     /// A tile of these entries.
     ///
     /// # Panics
     ///
     /// If there are not `rows * cols`.
-    pub fn new(rows: usize, cols: usize, values: &'a [f64]) -> Self {
+    pub fn new(rows: usize, cols: usize, values: &'a [T]) -> Self {
         assert_eq!(values.len(), rows * cols, "entries of a tile of {rows} × {cols}");
         Self { rows, cols, values }
     }
@@ -216,23 +217,28 @@ impl<'a> TileRef<'a> {
     }
 
     /// The entries of column `c`.
-    pub(super) fn column(self, c: usize) -> &'a [f64] {
+    pub(super) fn column(self, c: usize) -> &'a [T] {
         &self.values[c * self.rows..][..self.rows]
     }
 
+    /// All entries, column by column.
+    pub(super) fn as_slice(self) -> &'a [T] {
+        self.values
+    }
+
     /// A view for faer.
-    pub(super) fn view(self) -> MatRef<'a, f64> {
+    pub(super) fn view(self) -> MatRef<'a, T> {
         MatRef::from_column_major_slice(self.values, self.rows, self.cols)
     }
 }
 
-impl<'a> TileMut<'a> {
+impl<'a, T: Number> TileMut<'a, T> {
     /// A tile of these entries.
     ///
     /// # Panics
     ///
     /// If there are not `rows * cols`.
-    pub fn new(rows: usize, cols: usize, values: &'a mut [f64]) -> Self {
+    pub fn new(rows: usize, cols: usize, values: &'a mut [T]) -> Self {
         assert_eq!(values.len(), rows * cols, "entries of a tile of {rows} × {cols}");
         Self { rows, cols, values }
     }
@@ -245,8 +251,28 @@ impl<'a> TileMut<'a> {
         self.cols
     }
 
+    /// Entry in row `r` and column `c`, from 0.
+    pub(super) fn get(&self, r: usize, c: usize) -> T {
+        self.values[c * self.rows + r]
+    }
+
+    /// Sets the entry in row `r` and column `c`, from 0.
+    pub(super) fn set(&mut self, r: usize, c: usize, value: T) {
+        self.values[c * self.rows + r] = value;
+    }
+
+    /// All entries, column by column.
+    pub(super) fn as_mut_slice(&mut self) -> &mut [T] {
+        self.values
+    }
+
+    /// The entries to read.
+    pub(super) fn entries(&self) -> TileRef<'_, T> {
+        TileRef { rows: self.rows, cols: self.cols, values: self.values }
+    }
+
     /// A mutable view for faer.
-    pub(super) fn view_mut(&mut self) -> MatMut<'_, f64> {
+    pub(super) fn view_mut(&mut self) -> MatMut<'_, T> {
         MatMut::from_column_major_slice_mut(self.values, self.rows, self.cols)
     }
 }

@@ -4,9 +4,10 @@ use std::cell::RefCell;
 
 use faer::MatRef;
 
+use super::Number;
 use super::tile::{ALIGNMENT, TileRef};
 
-/// Number of rows and columns of the blocks that are transposed in registers: one cache line of numbers.
+/// Number of rows and columns of the blocks that are transposed in registers: one cache line of numbers, or half of one.
 const BLOCK: usize = ALIGNMENT / size_of::<f64>();
 
 thread_local! {
@@ -19,7 +20,7 @@ thread_local! {
 /// # Panics
 ///
 /// If `use_it` calls this function again.
-pub(super) fn with_transposed<R>(tile: TileRef<'_>, use_it: impl FnOnce(MatRef<'_, f64>) -> R) -> R {
+pub(super) fn with_transposed<T: Number, R>(tile: TileRef<'_, T>, use_it: impl FnOnce(MatRef<'_, T>) -> R) -> R {
     // With a stride of a power of two, columns would compete for the same few cache sets: hence one block more.
     let stride = tile.cols().next_multiple_of(BLOCK) + BLOCK;
     let needed = stride * tile.rows() + BLOCK;
@@ -28,19 +29,19 @@ pub(super) fn with_transposed<R>(tile: TileRef<'_>, use_it: impl FnOnce(MatRef<'
             memory.resize(needed, 0.0);
         }
         let start = memory.as_ptr().align_offset(ALIGNMENT).min(BLOCK);
-        let out = &mut memory[start..];
+        let out: &mut [T] = bytemuck::cast_slice_mut(&mut memory[start..]);
         transpose(tile, out, stride);
         use_it(MatRef::from_column_major_slice_with_stride(out, tile.cols(), tile.rows(), stride))
     })
 }
 
 /// Writes row r of `tile` to `out`, starting at index `r * stride`.
-fn transpose(tile: TileRef<'_>, out: &mut [f64], stride: usize) {
+fn transpose<T: Number>(tile: TileRef<'_, T>, out: &mut [T], stride: usize) {
     let (rows, cols) = (tile.rows(), tile.cols());
     let whole = |n: usize| n - n % BLOCK;
     for first_col in (0..whole(cols)).step_by(BLOCK) {
         for first_row in (0..whole(rows)).step_by(BLOCK) {
-            let mut block = [[0.0; BLOCK]; BLOCK];
+            let mut block = [[T::default(); BLOCK]; BLOCK];
             for c in 0..BLOCK {
                 let column = &tile.column(first_col + c)[first_row..][..BLOCK];
                 for (row, &x) in block.iter_mut().zip(column) {

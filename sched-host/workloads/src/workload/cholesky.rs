@@ -1,12 +1,14 @@
 //! The tiled Cholesky factorisation as tasks.
 
-pub(crate) mod on_devices;
+pub(crate) mod on_arrays;
 
 use super::elimination::{Alone, Elimination, WithOne, WithTwo};
 use super::figures::run_measured;
 use super::ranks::{OnRanks, Spread, Submit};
 use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
-use crate::linalg::{CholeskyStep, LowerTiles, NotPositiveDefiniteMatrix, Tile, Tiling, cholesky_steps, flops};
+use crate::linalg::{
+    CholeskyStep, LowerTiles, NotPositiveDefiniteMatrix, Precision, Tile, Tiling, cholesky_steps, flops,
+};
 use crate::linalg::{Entries, MatrixMarketError, RandomSpd, ReadLimits, read_symmetric, tile_norms};
 use crate::linalg::{gemm, potrf, syrk, trsm};
 use sched_cluster::{Cluster, ClusterError};
@@ -23,7 +25,7 @@ pub struct Cholesky;
 
 impl Workload for Cholesky {
     const NAME: &'static str = "cholesky";
-    const RUNS_ON_DEVICES: bool = true;
+    const ON_DEVICES: &'static [&'static str] = &["trsm", "syrk", "gemm"];
     type Tiles = LowerTiles;
     type Factors = LowerTiles;
 
@@ -48,9 +50,15 @@ impl Workload for Cholesky {
         LowerTiles::from_tiles(tiling, make_tiles(matrix, tiling, tiling.lower_tiles().collect()))
     }
 
-    fn run(runtime: &Runtime, matrix: LowerTiles) -> Result<Factored<LowerTiles>, WorkloadError> {
-        if !runtime.devices().is_empty() {
-            return on_devices::run(runtime, matrix, on_devices::Places::Everywhere);
+    fn run_in(
+        runtime: &Runtime,
+        matrix: LowerTiles,
+        precision: Precision,
+    ) -> Result<Factored<LowerTiles>, WorkloadError> {
+        match precision {
+            Precision::Single => return on_arrays::run::<f32>(runtime, matrix, None),
+            Precision::Double if !runtime.devices().is_empty() => return on_arrays::run::<f64>(runtime, matrix, None),
+            Precision::Double => {}
         }
         let tiling = matrix.tiling();
         let tiles = register(runtime, matrix.into_tiles());

@@ -1,11 +1,13 @@
 //! The tiled LU factorisation without pivoting as tasks.
 
+pub(super) mod on_arrays;
+
 use super::elimination::{Alone, Elimination, WithOne, WithTwo};
 use super::figures::run_measured;
 use super::ranks::{OnRanks, Spread, Submit};
 use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
 use crate::linalg::{Entries, MatrixMarketError, RandomMatrix, ReadLimits, SquareTiles, Tile, Tiling, read_general};
-use crate::linalg::{LuStep, NoLuFactors, check_dominance, flops, lu_norms, lu_steps};
+use crate::linalg::{LuStep, NoLuFactors, Precision, check_dominance, flops, lu_norms, lu_steps};
 use crate::linalg::{gemm_nn, getrf, trsm_column, trsm_row};
 use sched_cluster::{Cluster, ClusterError};
 use sched_runtime::{Codelet, Handle, Runtime};
@@ -21,6 +23,7 @@ pub struct Lu;
 
 impl Workload for Lu {
     const NAME: &'static str = "lu";
+    const ON_DEVICES: &'static [&'static str] = &["trsm_row", "trsm_column", "gemm"];
     type Tiles = SquareTiles;
     type Factors = SquareTiles;
 
@@ -45,7 +48,16 @@ impl Workload for Lu {
         SquareTiles::from_tiles(tiling, make_tiles(matrix, tiling, tiling.square_tiles().collect()))
     }
 
-    fn run(runtime: &Runtime, matrix: SquareTiles) -> Result<Factored<SquareTiles>, WorkloadError> {
+    fn run_in(
+        runtime: &Runtime,
+        matrix: SquareTiles,
+        precision: Precision,
+    ) -> Result<Factored<SquareTiles>, WorkloadError> {
+        match precision {
+            Precision::Single => return on_arrays::run::<f32>(runtime, matrix),
+            Precision::Double if !runtime.devices().is_empty() => return on_arrays::run::<f64>(runtime, matrix),
+            Precision::Double => {}
+        }
         let tiling = matrix.tiling();
         let tiles = register(runtime, matrix.into_tiles());
         let elimination = Elimination::new(runtime, Self::NAME);

@@ -1,9 +1,11 @@
 //! The tiled QR factorisation as tasks.
 
+pub(super) mod on_arrays;
+
 use super::figures::run_measured;
 use super::ranks::{OnRanks, Spread, Submit};
 use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
-use crate::linalg::{Apply, INNER, QrStep, QrTiles, factor_shape, flops, orthogonality, qr_norms, qr_steps};
+use crate::linalg::{Apply, INNER, Precision, QrStep, QrTiles, factor_shape, flops, orthogonality, qr_norms, qr_steps};
 use crate::linalg::{Entries, MatrixMarketError, RandomMatrix, ReadLimits, SquareTiles, Tile, Tiling, read_general};
 use crate::linalg::{geqrt, tsmqr, tsqrt, unmqr};
 use sched_cluster::{Cluster, ClusterError};
@@ -20,6 +22,7 @@ pub struct Qr;
 
 impl Workload for Qr {
     const NAME: &'static str = "qr";
+    const ON_DEVICES: &'static [&'static str] = &["unmqr", "tsmqr"];
     type Tiles = QrTiles;
     type Factors = QrTiles;
 
@@ -46,7 +49,12 @@ impl Workload for Qr {
         QrTiles::new(SquareTiles::from_tiles(tiling, tiles))
     }
 
-    fn run(runtime: &Runtime, matrix: QrTiles) -> Result<Factored<QrTiles>, WorkloadError> {
+    fn run_in(runtime: &Runtime, matrix: QrTiles, precision: Precision) -> Result<Factored<QrTiles>, WorkloadError> {
+        match precision {
+            Precision::Single => return on_arrays::run::<f32>(runtime, matrix),
+            Precision::Double if !runtime.devices().is_empty() => return on_arrays::run::<f64>(runtime, matrix),
+            Precision::Double => {}
+        }
         let tiling = matrix.tiling();
         let data = Data {
             tiling,

@@ -35,6 +35,7 @@ const KERNELS: Order<'static> = Order { queue: 0, after: &[] };
 pub(super) struct Bare {
     driver: Arc<OpenedDriver>,
     device: DeviceNumber,
+    arch: Arch,
     /// The queue that the runtime copies in.
     copies: u32,
     spin: KernelId,
@@ -49,13 +50,14 @@ impl Bare {
         let open = driver.open().map_err(DeviceError::Problem)?;
         let device = DeviceNumber(number.parse().unwrap_or(0));
         let info = open.devices.get(device.0 as usize).ok_or(DeviceBenchError::NoDevice)?;
-        let text = if open.summary.arch == Arch::CUDA { CUDA } else { OPENCL };
+        let arch = open.summary.arch;
+        let text = if arch == Arch::CUDA { CUDA } else { OPENCL };
         let module = open.driver.load(device, Source::Text { text, options: "" })?;
         let spin = open.driver.kernel(device, module, "spin")?;
         let (copies, driver) = (info.queues.max(1) - 1, open.driver);
         let buffer = driver.allocate(device, 64)?;
         driver.write(&[0; 64], DeviceMemory { device, buffer, offset: 0, pitch: 0 }, KERNELS)?;
-        Ok(Bare { driver, device, copies, spin, buffer })
+        Ok(Bare { driver, device, arch, copies, spin, buffer })
     }
 
     pub(super) fn driver(&self) -> &OpenedDriver {
@@ -64,6 +66,10 @@ impl Bare {
 
     pub(super) fn device(&self) -> DeviceNumber {
         self.device
+    }
+
+    pub(super) fn arch(&self) -> Arch {
+        self.arch
     }
 
     /// Time of kernels that are launched one behind the other.

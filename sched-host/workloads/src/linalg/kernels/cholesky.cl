@@ -3,10 +3,6 @@
  *
  * A work item computes 8 rows and 4 columns in registers, with vectors along the rows: elements of a column follow one
  * another in memory. Blocks at the edges are computed element by element. */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-
 #define ROWS 8
 #define COLUMNS 4
 

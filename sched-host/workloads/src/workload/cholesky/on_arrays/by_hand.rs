@@ -1,7 +1,8 @@
 //! The factorisation as a program would write it for one queue of one device: what a runtime is compared with.
 
-use super::{BLOCK, DOUBLE, ROWS, SOURCE, Sizes, kernels};
-use crate::linalg::{CholeskyStep, LowerTiles, Tile, TileMut, cholesky_steps, flops};
+use super::{BLOCK, KERNELS, ROWS, Sizes, on_core};
+use crate::linalg::{CholeskyStep, LowerTiles, Precision, Tile, TileMut, cholesky_steps, flops};
+use sched_core::Arch;
 use sched_core::abi::driver::OpenedDriver;
 use sched_core::driver::{
     Arg, BufferId, DeviceMemory, DeviceNumber, DriverError, DriverErrorKind, KernelId, Launch, Order, Source, Token,
@@ -21,8 +22,12 @@ pub(crate) struct ByHand<'a> {
 }
 
 impl<'a> ByHand<'a> {
-    pub(crate) fn new(driver: &'a OpenedDriver, device: DeviceNumber) -> Result<ByHand<'a>, DriverError> {
-        let module = driver.load(device, Source::Text { text: SOURCE, options: DOUBLE })?;
+    pub(crate) fn new(driver: &'a OpenedDriver, device: DeviceNumber, arch: Arch) -> Result<ByHand<'a>, DriverError> {
+        let (text, options) = match arch {
+            Arch::CUDA => KERNELS.cuda(Precision::Double),
+            _ => KERNELS.opencl(Precision::Double),
+        };
+        let module = driver.load(device, Source::Text { text: &text, options })?;
         let kernel = |name| driver.kernel(device, module, name);
         Ok(ByHand { driver, device, trsm: kernel("trsm")?, syrk: kernel("syrk")?, gemm: kernel("gemm")? })
     }
@@ -46,7 +51,7 @@ impl<'a> ByHand<'a> {
                 self.wait(&mut launched)?;
                 let tile = &mut tiles[written];
                 self.driver.read(self.memory(buffers[written]), bytemuck::cast_slice_mut(tile), ORDER)?;
-                kernels::potrf(TileMut::new(sizes.n, sizes.n, tile))
+                on_core::potrf(TileMut::new(sizes.n, sizes.n, tile))
                     .map_err(|error| DriverError::new(DriverErrorKind::Other, format!("{error:?}")))?;
                 self.driver.write(bytemuck::cast_slice(tile), self.memory(buffers[written]), ORDER)?;
             } else {

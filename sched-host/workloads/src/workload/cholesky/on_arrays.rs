@@ -1,0 +1,170 @@
+//! The tasks of the factorisation on arrays: in either precision, and on devices.
+
+pub(crate) mod by_hand;
+
+use super::Cholesky;
+use crate::linalg::{
+    CholeskyStep, LowerTiles, NotPositiveDefiniteMatrix, Number, TileMut, TileRef, Tiling, cholesky_steps, flops,
+    on_views as on_core,
+};
+use crate::workload::arrays::{Codelets, Kernels, over_blocks, register, sizes, take_back, tile};
+use crate::workload::figures::run_measured;
+use crate::workload::{Factored, Workload, WorkloadError};
+use sched_graph::Where;
+use sched_runtime::{ArrayHandle, Codelet, Read, ReadWrite, Runtime, SubmitError};
+use std::sync::{Arc, OnceLock};
+
+/// The kernels of devices.
+pub(crate) const KERNELS: Kernels =
+    Kernels { workload: Cholesky::NAME, text: include_str!("../../linalg/kernels/cholesky.cl") };
+
+/// Rows and columns that a work item of `gemm` and `syrk` computes, and rows of one of `trsm`.
+const BLOCK: (usize, usize) = (8, 4);
+const ROWS: usize = 8;
+
+type Alone<T> = (ReadWrite<[T]>,);
+type WithOne<T> = (Read<[T]>, ReadWrite<[T]>);
+type WithTwo<T> = (Read<[T]>, Read<[T]>, ReadWrite<[T]>);
+
+/// See [`Workload::run`]. Kernels that devices have are restricted to `only`, if that is given.
+pub(crate) fn run<T: Number>(
+    runtime: &Runtime,
+    matrix: LowerTiles,
+    only: Option<&Where>,
+) -> Result<Factored<LowerTiles>, WorkloadError> {
+    let tiling = matrix.tiling();
+    let tiles = register::<T>(runtime, matrix.into_tiles());
+    let tasks = Tasks::new(runtime, tiling, only);
+    let submit = || cholesky_steps(tiling.n_tiles()).try_for_each(|step| tasks.submit(runtime, step, &tiles));
+    let figures = run_measured(runtime, flops::cholesky(tiling.order()), submit)?;
+    if let Some(error) = tasks.failure.get() {
+        return Err((*error).into());
+    }
+    let shapes = tiling.lower_tiles().map(|(i, j)| (tiling.size(i), tiling.size(j)));
+    Ok(Factored { factors: LowerTiles::from_tiles(tiling, take_back(runtime, tiles, shapes)?), figures })
+}
+
+/// The codelets.
+struct Tasks<T: Number> {
+    tiling: Tiling,
+    failure: Arc<OnceLock<NotPositiveDefiniteMatrix>>,
+    potrf: Codelet<Alone<T>, CholeskyStep>,
+    trsm: Codelet<WithOne<T>, CholeskyStep>,
+    syrk: Codelet<WithOne<T>, CholeskyStep>,
+    gemm: Codelet<WithTwo<T>, CholeskyStep>,
+}
+
+/// Rows of the tiles of a step: those of the tile that is written, its columns, and the columns of what is read.
+#[derive(Clone, Copy)]
+struct Sizes {
+    m: usize,
+    n: usize,
+    k: usize,
+}
+
+impl Sizes {
+    fn of(tiling: Tiling, step: CholeskyStep) -> Sizes {
+        let (i, j) = step.writes();
+        let k = match step {
+            CholeskyStep::Potrf { k } | CholeskyStep::Trsm { k, .. } => k,
+            CholeskyStep::Syrk { k, .. } | CholeskyStep::Gemm { k, .. } => k,
+        };
+        Sizes { m: tiling.size(i), n: tiling.size(j), k: tiling.size(k) }
+    }
+}
+
+impl<T: Number> Tasks<T> {
+    fn new(runtime: &Runtime, tiling: Tiling, only: Option<&Where>) -> Tasks<T> {
+        let failure = Arc::new(OnceLock::new());
+        let noted = Arc::clone(&failure);
+        let codelets = Codelets { runtime, kernels: &KERNELS, precision: T::PRECISION, only };
+        let potrf = codelets.on_cores::<Alone<T>, CholeskyStep>("potrf").cpu("faer", move |context, (tile,)| {
+            let step = *context.params;
+            let n = Sizes::of(tiling, step).n;
+            // Each of these tasks waits for the previous one, so the first bad pivot is the only one.
+            if noted.get().is_none()
+                && let Err(in_tile) = on_core::potrf(TileMut::new(n, n, tile))
+            {
+                let _ = noted.set(NotPositiveDefiniteMatrix::new(tiling, step.writes().0, in_tile));
+            }
+        });
+        Tasks {
+            tiling,
+            failure,
+            potrf: potrf.build(),
+            trsm: trsm(&codelets, tiling),
+            syrk: syrk(&codelets, tiling),
+            gemm: gemm(&codelets, tiling),
+        }
+    }
+
+    fn submit(&self, runtime: &Runtime, step: CholeskyStep, tiles: &[ArrayHandle<T>]) -> Result<(), SubmitError> {
+        let tile = |(i, j)| &tiles[self.tiling.lower_index(i, j)];
+        let urgency = i32::try_from(step.priority(self.tiling.n_tiles())).unwrap_or(i32::MAX);
+        let written = tile(step.writes());
+        match step {
+            CholeskyStep::Potrf { .. } => runtime.task_with(&self.potrf, step, (written,)).priority(urgency).submit(),
+            CholeskyStep::Trsm { k, .. } => {
+                runtime.task_with(&self.trsm, step, (tile((k, k)), written)).priority(urgency).submit()
+            }
+            CholeskyStep::Syrk { k, i } => {
+                runtime.task_with(&self.syrk, step, (tile((i, k)), written)).priority(urgency).submit()
+            }
+            CholeskyStep::Gemm { k, i, j } => {
+                runtime.task_with(&self.gemm, step, (tile((i, k)), tile((j, k)), written)).priority(urgency).submit()
+            }
+        }
+        .map(|_| ())
+    }
+}
+
+fn trsm<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithOne<T>, CholeskyStep> {
+    codelets.everywhere(
+        "trsm",
+        "trsm",
+        |codelet| {
+            codelet.cpu("faer", move |context, (l, b)| {
+                let Sizes { m, n, .. } = Sizes::of(tiling, *context.params);
+                on_core::trsm(TileRef::new(n, n, l), TileMut::new(m, n, b));
+            })
+        },
+        move |step, (l, b)| {
+            let Sizes { m, n, .. } = Sizes::of(tiling, *step);
+            sizes(tile(tile(over_blocks(m, 1, (ROWS, 1)), &l, n), &b, m), [m, n])
+        },
+    )
+}
+
+fn syrk<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithOne<T>, CholeskyStep> {
+    codelets.everywhere(
+        "syrk",
+        "syrk",
+        |codelet| {
+            codelet.cpu("faer", move |context, (a, c)| {
+                let Sizes { n, k, .. } = Sizes::of(tiling, *context.params);
+                on_core::syrk(TileRef::new(n, k, a), TileMut::new(n, n, c));
+            })
+        },
+        move |step, (a, c)| {
+            let Sizes { n, k, .. } = Sizes::of(tiling, *step);
+            sizes(tile(tile(over_blocks(n, n, BLOCK), &a, n), &c, n), [n, k])
+        },
+    )
+}
+
+fn gemm<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithTwo<T>, CholeskyStep> {
+    codelets.everywhere(
+        "gemm",
+        "gemm",
+        |codelet| {
+            codelet.cpu("faer", move |context, (a, b, c)| {
+                let Sizes { m, n, k } = Sizes::of(tiling, *context.params);
+                on_core::gemm(TileRef::new(m, k, a), TileRef::new(n, k, b), TileMut::new(m, n, c));
+            })
+        },
+        move |step, (a, b, c)| {
+            let Sizes { m, n, k } = Sizes::of(tiling, *step);
+            sizes(tile(tile(tile(over_blocks(m, n, BLOCK), &a, m), &b, n), &c, m), [m, n, k])
+        },
+    )
+}

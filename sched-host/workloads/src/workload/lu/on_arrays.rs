@@ -1,0 +1,151 @@
+//! The tasks of the factorisation on arrays: in either precision, and on devices.
+
+use super::Lu;
+use crate::linalg::lu_kernels::on_views as on_core;
+use crate::linalg::{LuStep, NoLuFactors, Number, SquareTiles, TileMut, TileRef, Tiling, flops, lu_steps};
+use crate::workload::arrays::{Codelets, Kernels, over_blocks, register, sizes, take_back, tile};
+use crate::workload::figures::run_measured;
+use crate::workload::{Factored, Workload, WorkloadError};
+use sched_runtime::{ArrayHandle, Codelet, Read, ReadWrite, Runtime, SubmitError};
+use std::sync::{Arc, OnceLock};
+
+/// The kernels of devices.
+pub(crate) const KERNELS: Kernels = Kernels { workload: Lu::NAME, text: include_str!("../../linalg/kernels/lu.cl") };
+
+/// Rows and columns that a work item of `gemm_nn` computes, the columns of one of `trsm_row`, and the rows of one of
+/// `trsm_column`.
+const BLOCK: (usize, usize) = (8, 4);
+
+type Alone<T> = (ReadWrite<[T]>,);
+type WithOne<T> = (Read<[T]>, ReadWrite<[T]>);
+type WithTwo<T> = (Read<[T]>, Read<[T]>, ReadWrite<[T]>);
+
+/// See [`Workload::run_in`].
+pub(super) fn run<T: Number>(runtime: &Runtime, matrix: SquareTiles) -> Result<Factored<SquareTiles>, WorkloadError> {
+    let tiling = matrix.tiling();
+    let tiles = register::<T>(runtime, matrix.into_tiles());
+    let tasks = Tasks::new(runtime, tiling);
+    let submit = || lu_steps(tiling.n_tiles()).try_for_each(|step| tasks.submit(runtime, step, &tiles));
+    let figures = run_measured(runtime, flops::lu(tiling.order()), submit)?;
+    if let Some(error) = tasks.failure.get() {
+        return Err((*error).into());
+    }
+    let shapes = tiling.square_tiles().map(|(i, j)| (tiling.size(i), tiling.size(j)));
+    Ok(Factored { factors: SquareTiles::from_tiles(tiling, take_back(runtime, tiles, shapes)?), figures })
+}
+
+/// The codelets.
+struct Tasks<T: Number> {
+    tiling: Tiling,
+    failure: Arc<OnceLock<NoLuFactors>>,
+    getrf: Codelet<Alone<T>, LuStep>,
+    trsm_row: Codelet<WithOne<T>, LuStep>,
+    trsm_column: Codelet<WithOne<T>, LuStep>,
+    gemm: Codelet<WithTwo<T>, LuStep>,
+}
+
+/// Rows of the tile that is written, its columns, and the columns of the tile left of it that is read.
+fn extent(tiling: Tiling, step: LuStep) -> (usize, usize, usize) {
+    let (i, j) = step.writes();
+    let k = match step {
+        LuStep::Getrf { k } => k,
+        LuStep::TrsmRow { k, .. } | LuStep::TrsmColumn { k, .. } | LuStep::Gemm { k, .. } => k,
+    };
+    (tiling.size(i), tiling.size(j), tiling.size(k))
+}
+
+impl<T: Number> Tasks<T> {
+    fn new(runtime: &Runtime, tiling: Tiling) -> Tasks<T> {
+        let failure = Arc::new(OnceLock::new());
+        let noted = Arc::clone(&failure);
+        let codelets = Codelets { runtime, kernels: &KERNELS, precision: T::PRECISION, only: None };
+        let getrf = codelets.on_cores::<Alone<T>, LuStep>("getrf").cpu("faer", move |context, (tile,)| {
+            let (n, _, _) = extent(tiling, *context.params);
+            // Each of these tasks waits for the previous one, so the first bad pivot is the only one.
+            if noted.get().is_none()
+                && let Err(in_tile) = on_core::getrf(TileMut::new(n, n, tile))
+            {
+                let _ = noted.set(NoLuFactors::new(tiling, context.params.writes().0, in_tile));
+            }
+        });
+        Tasks {
+            tiling,
+            failure,
+            getrf: getrf.build(),
+            trsm_row: trsm_row(&codelets, tiling),
+            trsm_column: trsm_column(&codelets, tiling),
+            gemm: gemm(&codelets, tiling),
+        }
+    }
+
+    fn submit(&self, runtime: &Runtime, step: LuStep, tiles: &[ArrayHandle<T>]) -> Result<(), SubmitError> {
+        let tile = |(i, j)| &tiles[self.tiling.square_index(i, j)];
+        let urgency = i32::try_from(step.priority(self.tiling.n_tiles())).unwrap_or(i32::MAX);
+        let written = tile(step.writes());
+        match step {
+            LuStep::Getrf { .. } => runtime.task_with(&self.getrf, step, (written,)).priority(urgency).submit(),
+            LuStep::TrsmRow { k, .. } => {
+                runtime.task_with(&self.trsm_row, step, (tile((k, k)), written)).priority(urgency).submit()
+            }
+            LuStep::TrsmColumn { k, .. } => {
+                runtime.task_with(&self.trsm_column, step, (tile((k, k)), written)).priority(urgency).submit()
+            }
+            LuStep::Gemm { k, i, j } => {
+                runtime.task_with(&self.gemm, step, (tile((i, k)), tile((k, j)), written)).priority(urgency).submit()
+            }
+        }
+        .map(|_| ())
+    }
+}
+
+fn trsm_row<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithOne<T>, LuStep> {
+    codelets.everywhere(
+        "trsm_row",
+        "trsm_row",
+        |codelet| {
+            codelet.cpu("faer", move |context, (l, b)| {
+                let (m, n, _) = extent(tiling, *context.params);
+                on_core::trsm_row(TileRef::new(m, m, l), TileMut::new(m, n, b));
+            })
+        },
+        move |step, (l, b)| {
+            let (m, n, _) = extent(tiling, *step);
+            sizes(tile(tile(over_blocks(n, 1, (BLOCK.1, 1)), &l, m), &b, m), [m, n])
+        },
+    )
+}
+
+fn trsm_column<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithOne<T>, LuStep> {
+    codelets.everywhere(
+        "trsm_column",
+        "trsm_column",
+        |codelet| {
+            codelet.cpu("faer", move |context, (u, b)| {
+                let (m, n, _) = extent(tiling, *context.params);
+                on_core::trsm_column(TileRef::new(n, n, u), TileMut::new(m, n, b));
+            })
+        },
+        move |step, (u, b)| {
+            let (m, n, _) = extent(tiling, *step);
+            sizes(tile(tile(over_blocks(m, 1, (BLOCK.0, 1)), &u, n), &b, m), [m, n])
+        },
+    )
+}
+
+/// C := C − A·B, whose model is that of the kernel `gemm`.
+fn gemm<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithTwo<T>, LuStep> {
+    codelets.everywhere(
+        "gemm",
+        "gemm_nn",
+        |codelet| {
+            codelet.cpu("faer", move |context, (a, b, c)| {
+                let (m, n, k) = extent(tiling, *context.params);
+                on_core::gemm_nn(TileRef::new(m, k, a), TileRef::new(k, n, b), TileMut::new(m, n, c));
+            })
+        },
+        move |step, (a, b, c)| {
+            let (m, n, k) = extent(tiling, *step);
+            sizes(tile(tile(tile(over_blocks(m, n, BLOCK), &a, m), &b, k), &c, m), [m, n, k])
+        },
+    )
+}
