@@ -1,6 +1,9 @@
 //! The data of a cluster, by its number in this process.
 
 use crate::data::Datum;
+use crate::error::ClusterError;
+use sched_graph::AccessMode;
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -12,7 +15,34 @@ pub(crate) struct Directory {
     data: Vec<Option<Datum>>,
 }
 
+/// The accesses of a task: places of data, with modes.
+pub(crate) type Accesses = SmallVec<[(usize, AccessMode); 8]>;
+
 impl Directory {
+    /// The accesses of a task of this codelet, which `visit` passes to a visitor with the numbers of data.
+    ///
+    /// # Errors
+    /// If data is not the cluster's, or is reduced.
+    #[inline]
+    pub(crate) fn accesses(
+        &self,
+        codelet: &str,
+        visit: impl FnOnce(&mut dyn FnMut(u64, AccessMode)),
+    ) -> Result<Accesses, ClusterError> {
+        let mut accesses = Accesses::new();
+        let mut refused = None;
+        visit(&mut |number, mode| match self.place(number) {
+            Some(place) if mode != AccessMode::Redux => accesses.push((place, mode)),
+            known => _ = refused.get_or_insert((number, known.is_some())),
+        });
+        let codelet = || codelet.to_owned();
+        match refused {
+            None => Ok(accesses),
+            Some((data, true)) => Err(ClusterError::Reduced { codelet: codelet(), data }),
+            Some((data, false)) => Err(ClusterError::NotShared { codelet: codelet(), data }),
+        }
+    }
+
     /// Number of the next datum among those of the cluster.
     pub(crate) fn next(&self) -> u32 {
         u32::try_from(self.data.len()).unwrap_or(u32::MAX)

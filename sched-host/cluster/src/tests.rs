@@ -40,7 +40,7 @@ const DATA: usize = 5;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Task { modes: [Option<AccessMode>; DATA], on: Option<usize> },
+    Task { modes: [Option<AccessMode>; DATA], on: Option<usize>, is_pruned: bool },
     Flush(usize),
     Give(usize, usize),
     Bring(usize, usize),
@@ -54,9 +54,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Some(AccessMode::Write)),
         2 => Just(Some(AccessMode::ReadWrite)),
     ];
-    let task = (prop::array::uniform5(mode), prop::option::of(0..4_usize));
+    let task = (prop::array::uniform5(mode), prop::option::of(0..4_usize), any::<bool>());
     prop_oneof![
-        12 => task.prop_map(|(modes, on)| Step::Task { modes, on }),
+        12 => task.prop_map(|(modes, on, is_pruned)| Step::Task { modes, on, is_pruned }),
         1 => (0..DATA).prop_map(Step::Flush),
         1 => (0..DATA, 0..4_usize).prop_map(|(data, rank)| Step::Give(data, rank)),
         1 => (0..DATA, 0..4_usize).prop_map(|(data, rank)| Step::Bring(data, rank)),
@@ -96,13 +96,16 @@ fn run(cluster: &Cluster, steps: &[Step], owners: &[usize; DATA]) -> Result<Vec<
     let handles: Vec<Handle<Values>> = owners.iter().enumerate().map(register).collect::<Result<_, _>>()?;
     for (index, step) in steps.iter().enumerate() {
         match step {
-            Step::Task { modes, on } => {
+            Step::Task { modes, on, is_pruned } => {
                 let of = |mode| with(modes, mode).iter().map(|data| handles[*data].clone()).collect::<Vec<_>>();
                 let [read, write, update] = [AccessMode::Read, AccessMode::Write, AccessMode::ReadWrite].map(of);
-                let task = cluster.runtime().task_with(&change, index as u64, (&read, &write, &update));
+                let task = || cluster.runtime().task_with(&change, index as u64, (&read, &write, &update));
                 match on {
-                    Some(rank) => cluster.submit_on(rank % ranks, task)?,
-                    None => cluster.submit(task)?,
+                    Some(rank) => cluster.submit_on(rank % ranks, task())?,
+                    None if *is_pruned => {
+                        cluster.submit_with(&change, index as u64, (&read, &write, &update), |task| task)?
+                    }
+                    None => cluster.submit(task())?,
                 };
             }
             Step::Flush(data) => cluster.flush(&handles[*data])?,
@@ -132,6 +135,33 @@ proptest! {
             prop_assert_eq!(of_owners, [value], "data {}", data);
         }
     }
+}
+
+#[test]
+fn a_task_is_built_only_where_it_runs() {
+    let built = on_ranks(3, |cluster| {
+        let set = cluster.runtime().codelet::<(Write<u64>,), u64>("set").cpu("set", |c, (x,)| *x = *c.params).build();
+        let x = cluster.register_on(1, || 0_u64, || 0).expect("a rank");
+        let mut is_built = false;
+        let task = cluster.submit_with(&set, 7, (&x,), |task| {
+            is_built = true;
+            task.priority(3)
+        });
+        let task = task.expect("it is sound");
+        assert_eq!(task.is_some(), is_built);
+        // What no rank owns, and what is submitted by one rank alone, is found as it is with tasks that are built.
+        let own = cluster.runtime().register(0_u64);
+        let refused = cluster.submit_with(&set, 1, (&own,), |task| task).expect_err("nobody owns it").to_string();
+        assert!(refused.starts_with("codelet `set` names data"), "{refused}");
+        cluster.wait_all().expect("all is well");
+        if cluster.rank() == 2 {
+            cluster.submit_with(&set, 8, (&x,), |task| task).expect("it is sound");
+        }
+        let word = cluster.wait_all().expect_err("they differ").to_string();
+        assert!(word.ends_with("rank 1 has no such task, rank 2 submits `set`"), "{word}");
+        is_built
+    });
+    assert_eq!(built, [false, true, false]);
 }
 
 #[test]

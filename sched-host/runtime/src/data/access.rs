@@ -146,6 +146,10 @@ pub trait AccessList: 'static {
 
     #[doc(hidden)]
     fn own(passed: Self::Passed<'_>) -> Self::Handles;
+    /// Calls `visitor` with the number of each datum that is passed, and the mode of its access: for those who decide
+    /// whether a task is to be built at all.
+    #[doc(hidden)]
+    fn visit_passed(passed: &Self::Passed<'_>, visitor: &mut dyn FnMut(u64, AccessMode));
     #[doc(hidden)]
     fn visit<'h>(handles: &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
     #[doc(hidden)]
@@ -168,6 +172,10 @@ macro_rules! access_list {
 
             fn own(($($value,)*): Self::Passed<'_>) -> Self::Handles {
                 ($($value.clone(),)*)
+            }
+
+            fn visit_passed(($($value,)*): &Self::Passed<'_>, visitor: &mut dyn FnMut(u64, AccessMode)) {
+                $($access::visit($value, &mut |header, mode| visitor(header.number(), mode));)*
             }
 
             fn visit<'h>(($($value,)*): &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {

@@ -61,6 +61,14 @@ pub struct Codelet<L: AccessList, P = ()> {
     held: Arc<Held>,
 }
 
+impl<L: AccessList, P> Codelet<L, P> {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.facts.name
+    }
+}
+
 impl<L: AccessList, P> Clone for Codelet<L, P> {
     fn clone(&self) -> Codelet<L, P> {
         Codelet { inner: Arc::clone(&self.inner), held: Arc::clone(&self.held) }

@@ -123,18 +123,12 @@ impl Kernels {
         let urgency = i32::try_from(step.priority(self.tiling.n_tiles())).unwrap_or(i32::MAX);
         let written = tile(step.writes());
         match step {
-            CholeskyStep::Potrf { .. } => {
-                place.submit(place.runtime().task_with(&self.potrf, step, (written,)).priority(urgency))
+            CholeskyStep::Potrf { .. } => place.submit(&self.potrf, step, (written,), urgency),
+            CholeskyStep::Trsm { k, .. } => place.submit(&self.trsm, step, (tile((k, k)), written), urgency),
+            CholeskyStep::Syrk { k, i } => place.submit(&self.syrk, step, (tile((i, k)), written), urgency),
+            CholeskyStep::Gemm { k, i, j } => {
+                place.submit(&self.gemm, step, (tile((i, k)), tile((j, k)), written), urgency)
             }
-            CholeskyStep::Trsm { k, .. } => {
-                place.submit(place.runtime().task_with(&self.trsm, step, (tile((k, k)), written)).priority(urgency))
-            }
-            CholeskyStep::Syrk { k, i } => {
-                place.submit(place.runtime().task_with(&self.syrk, step, (tile((i, k)), written)).priority(urgency))
-            }
-            CholeskyStep::Gemm { k, i, j } => place.submit(
-                place.runtime().task_with(&self.gemm, step, (tile((i, k)), tile((j, k)), written)).priority(urgency),
-            ),
         }
     }
 }

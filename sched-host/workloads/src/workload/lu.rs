@@ -126,17 +126,10 @@ impl Kernels {
         let urgency = i32::try_from(step.priority(self.tiling.n_tiles())).unwrap_or(i32::MAX);
         let written = tile(step.writes());
         match step {
-            LuStep::Getrf { .. } => {
-                place.submit(place.runtime().task_with(&self.getrf, step, (written,)).priority(urgency))
-            }
-            LuStep::TrsmRow { k, .. } => {
-                place.submit(place.runtime().task_with(&self.trsm_row, step, (tile((k, k)), written)).priority(urgency))
-            }
-            LuStep::TrsmColumn { k, .. } => place
-                .submit(place.runtime().task_with(&self.trsm_column, step, (tile((k, k)), written)).priority(urgency)),
-            LuStep::Gemm { k, i, j } => place.submit(
-                place.runtime().task_with(&self.gemm, step, (tile((i, k)), tile((k, j)), written)).priority(urgency),
-            ),
+            LuStep::Getrf { .. } => place.submit(&self.getrf, step, (written,), urgency),
+            LuStep::TrsmRow { k, .. } => place.submit(&self.trsm_row, step, (tile((k, k)), written), urgency),
+            LuStep::TrsmColumn { k, .. } => place.submit(&self.trsm_column, step, (tile((k, k)), written), urgency),
+            LuStep::Gemm { k, i, j } => place.submit(&self.gemm, step, (tile((i, k)), tile((k, j)), written), urgency),
         }
     }
 }

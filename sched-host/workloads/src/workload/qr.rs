@@ -174,19 +174,19 @@ impl Kernels {
         match step {
             QrStep::Geqrt { k } => {
                 let named = (data.tile(k, k), &data.panels[k], data.factor(k, k));
-                place.submit(place.runtime().task_with(&self.geqrt, step, named).priority(urgency))
+                place.submit(&self.geqrt, step, named, urgency)
             }
             QrStep::Unmqr { k, j } => {
                 let named = (&data.panels[k], data.factor(k, k), data.tile(k, j));
-                place.submit(place.runtime().task_with(&self.unmqr, step, named).priority(urgency))
+                place.submit(&self.unmqr, step, named, urgency)
             }
             QrStep::Tsqrt { k, i } => {
                 let named = (data.tile(k, k), data.tile(i, k), data.factor(i, k));
-                place.submit(place.runtime().task_with(&self.tsqrt, step, named).priority(urgency))
+                place.submit(&self.tsqrt, step, named, urgency)
             }
             QrStep::Tsmqr { k, i, j } => {
                 let named = (data.tile(i, k), data.factor(i, k), data.tile(k, j), data.tile(i, j));
-                place.submit(place.runtime().task_with(&self.tsmqr, step, named).priority(urgency))
+                place.submit(&self.tsmqr, step, named, urgency)
             }
         }
     }

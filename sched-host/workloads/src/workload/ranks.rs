@@ -4,7 +4,7 @@ use super::figures::Figures;
 use super::{Factored, Workload, make_tiles};
 use crate::linalg::{Entries, Tile, Tiling};
 use sched_cluster::{Cluster, ClusterError};
-use sched_runtime::{AccessList, Handle, Runtime, SubmitError, TaskBuilder};
+use sched_runtime::{AccessList, Codelet, Handle, Runtime, SubmitError};
 use std::fmt::Display;
 use std::time::Instant;
 
@@ -29,32 +29,40 @@ pub trait OnRanks: Workload {
 pub(super) trait Submit {
     type Error;
 
-    fn runtime(&self) -> &Runtime;
-
-    fn submit<L: AccessList, P: Send + 'static>(&self, task: TaskBuilder<'_, L, P>) -> Result<(), Self::Error>;
+    fn submit<L: AccessList, P: Send + 'static>(
+        &self,
+        codelet: &Codelet<L, P>,
+        params: P,
+        data: L::Passed<'_>,
+        priority: i32,
+    ) -> Result<(), Self::Error>;
 }
 
 impl Submit for Runtime {
     type Error = SubmitError;
 
-    fn runtime(&self) -> &Runtime {
-        self
-    }
-
-    fn submit<L: AccessList, P: Send + 'static>(&self, task: TaskBuilder<'_, L, P>) -> Result<(), SubmitError> {
-        task.submit().map(drop)
+    fn submit<L: AccessList, P: Send + 'static>(
+        &self,
+        codelet: &Codelet<L, P>,
+        params: P,
+        data: L::Passed<'_>,
+        priority: i32,
+    ) -> Result<(), SubmitError> {
+        self.task_with(codelet, params, data).priority(priority).submit().map(drop)
     }
 }
 
 impl Submit for Cluster {
     type Error = ClusterError;
 
-    fn runtime(&self) -> &Runtime {
-        self.runtime()
-    }
-
-    fn submit<L: AccessList, P: Send + 'static>(&self, task: TaskBuilder<'_, L, P>) -> Result<(), ClusterError> {
-        self.submit(task).map(drop)
+    fn submit<L: AccessList, P: Send + 'static>(
+        &self,
+        codelet: &Codelet<L, P>,
+        params: P,
+        data: L::Passed<'_>,
+        priority: i32,
+    ) -> Result<(), ClusterError> {
+        self.submit_with(codelet, params, data, |task| task.priority(priority)).map(drop)
     }
 }
 
