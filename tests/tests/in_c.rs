@@ -178,6 +178,8 @@ fn what_cannot_be_used_is_a_line() {
         ("h-wild", source, &["-DFIELDS=.push_task=push_task,.doc=(const char*)8", "-Wno-override-init"]),
         ("i-layout", source, &["-Dreserved=reserved[3]"]),
         ("j-tables", source, &["-DNO_TABLES"]),
+        ("k-thread-end", source, &["-DTHREAD_END"]),
+        ("l-process-end", source, &["-DPROCESS_END"]),
     ]);
     insta::assert_snapshot!(listing(&PLAIN, &load(folder.path()), folder.path()), @"
     DIR (--plugin-dir)
@@ -201,8 +203,12 @@ fn what_cannot_be_used_is_a_line() {
         fix: compile it with the `msched.h` of this host, and without options that pack structures
       j-tables.so: rejected: it has a stamp of `msched.h` and no `SCHED_C_PLUGIN`
         fix: build it with `MSCHED_PLUGIN` of `msched.h`
+      k-thread-end.so: rejected: it is damaged, or fails on its own: it ends the process by SIGABRT (it gave up)
+        fix: build it again, or copy it again; if that does not help, ask its author
+      l-process-end.so: rejected: it is damaged, or fails on its own: it ends the process by SIGABRT (it gave up)
+        fix: build it again, or copy it again; if that does not help, ask its author
 
-    0 components from 0 plugins; 10 files rejected
+    0 components from 0 plugins; 12 files rejected
     ");
 }
 

@@ -52,6 +52,7 @@ mod change;
 mod copy;
 mod driver;
 mod elf;
+mod endings;
 mod error;
 mod listing;
 mod load;

@@ -12,6 +12,8 @@ use std::fs::File;
 type FileHeader = elf::FileHeader64<Endianness>;
 #[cfg(target_pointer_width = "32")]
 type FileHeader = elf::FileHeader32<Endianness>;
+/// An entry of the table for the loader.
+pub(super) type Dynamic = <FileHeader as object::read::elf::FileHeader>::Dyn;
 type ProgramHeader = <FileHeader as object::read::elf::FileHeader>::ProgramHeader;
 
 /// Machines by their names in target triples.

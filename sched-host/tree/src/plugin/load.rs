@@ -58,7 +58,7 @@ pub(super) fn load(path: &Path) -> Result<Loaded, LoadErrorKind> {
         Loaded { content, stamp, plugin, components, driver }
     };
     // The trial has caught what panics, if there was one.
-    let opened = catch_unwind(AssertUnwindSafe(|| open(&content, &stamp)));
+    let opened = catch_unwind(AssertUnwindSafe(|| exports_of(open(&content)?, &stamp)));
     let result = opened.unwrap_or_else(|_| Err(LoadErrorKind::Fatal(trial::DAMAGED.to_owned()))).map(loaded_as);
     if !matches!(result, Err(LoadErrorKind::Open(_))) {
         // The library is in memory, understood or not.
@@ -90,8 +90,8 @@ fn read_stamp(file: File) -> Result<Stamp, LoadErrorKind> {
     Ok(stamp)
 }
 
-/// Loads a content whose stamp fits, and reads what it exports. The library stays, whether it is understood or not.
-pub(super) fn open(content: &Content, stamp: &Stamp) -> Result<Exports, LoadErrorKind> {
+/// Loads a content whose stamp fits. The library stays, whether it is understood or not.
+pub(super) fn open(content: &Content) -> Result<&'static Library, LoadErrorKind> {
     let path = content.loader_path();
     // SAFETY: this runs the constructors of the library. It was made by sched-core's macro or that of `msched.h`, as
     // its stamp shows, and has no constructors but those that its author wrote on purpose; whoever puts a plugin into a
@@ -99,7 +99,11 @@ pub(super) fn open(content: &Content, stamp: &Stamp) -> Result<Exports, LoadErro
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }
         .map_err(|error| LoadErrorKind::Open(loader_message(&error, &path)))?;
     // Statics, thread-locals and code of the plugin are referred to from all over the host.
-    let library: &'static Library = Box::leak(Box::new(library));
+    Ok(Box::leak(Box::new(library)))
+}
+
+/// What a library exports that has this stamp, which fits.
+pub(super) fn exports_of(library: &'static Library, stamp: &Stamp) -> Result<Exports, LoadErrorKind> {
     let plugin = if stamp.is_c() {
         // SAFETY: a symbol of this name has this type in every library with such a stamp.
         let raw = unsafe { library.get::<*const RawPlugin>(c::SYMBOL) }.map_err(|_| LoadErrorKind::NoTables)?;

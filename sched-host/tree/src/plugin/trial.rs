@@ -3,27 +3,30 @@
 //! A damaged library can end the process that loads it: in the system's loader, in its own code when it is asked what
 //! it offers, or in the comparison of layouts. So the first time that a content is seen, a child loads it: it asks the
 //! library for its manifest, builds every component with its default parameters, pushes tasks to it, pulls them, and
-//! drains it. If the child does not survive, the file is an error as any other. Contents that passed are remembered in
-//! the user's cache directory by their hash, so that a trial is paid for once.
+//! drains it. It does so in a thread that ends, and then runs what the library has for the end of the process: every
+//! program that loads the library comes there, and one that dies then has lost its exit code. If the child does not
+//! survive, the file is an error as any other. Contents that passed are remembered in the user's cache directory by
+//! their hash, so that a trial is paid for once.
 //!
 //! A trial finds damage in what it executes. It says nothing of code that only other parameters, or a panic, lead to.
 //!
-//! The child is a fork. It has one thread, the one that called, and memory as it was at that moment: locks that other
-//! threads held are held for ever. It touches none that matter: the allocator's are handled by the C library, loads are
+//! The child is a fork. It has one thread, the one that called (and starts one more for the trial), and memory as it was
+//! at that moment: locks that other threads held are held for ever. It touches none that matter: the allocator's are handled by the C library, loads are
 //! one at a time (so the loader's locks are free, unless the application itself loads a library at this moment), and
 //! its output goes nowhere. What is left is bounded: an alarm ends a child that takes too long, and its file is
 //! rejected like one that crashes, until the next search.
 
 use super::copy::Content;
 use super::error::LoadErrorKind;
-use super::load::open;
-use super::smoke;
+use super::load::{exports_of, open};
+use super::{endings, smoke};
+use libloading::os::unix::Library;
 use sched_core::abi::stamp::Stamp;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::thread::ScopedJoinHandle;
 
 /// Seconds until a child is ended that neither passes nor fails.
 const PATIENCE_S: u32 = 10;
@@ -120,15 +123,33 @@ fn in_child(content: &Content, stamp: &Stamp, nowhere: &File, mut writer: File) 
         libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
         libc::alarm(PATIENCE_S);
     }
-    let tried = catch_unwind(AssertUnwindSafe(|| {
-        if let Ok(exports) = open(content, stamp) {
-            smoke::every_component(exports.plugin, &exports.components);
+    let tried = std::thread::scope(|scope| {
+        let trial = || open(content).inspect(|library| use_a_little(library, stamp)).ok();
+        // The destructors of what the library keeps for a thread run before the thread is joined.
+        std::thread::Builder::new().spawn_scoped(scope, trial).map(ScopedJoinHandle::join)
+    });
+    let word = match tried {
+        Ok(Ok(library)) => {
+            if let Some(library) = library {
+                // SAFETY: that the library is whole is what this process finds out, and it skips them at its own end.
+                unsafe { endings::run(library) };
+            }
+            PASSED
         }
-    }));
-    let word = if tried.is_ok() { PASSED } else { PANICKED };
+        Ok(Err(_)) => PANICKED,
+        // Without a thread there was no trial.
+        Err(_) => 0,
+    };
     let passed = writer.write_all(&[word]).is_ok();
     // SAFETY: nothing is run at the exit: no handler of the parent's program, and no destructor of the library.
     unsafe { libc::_exit(i32::from(!passed)) }
+}
+
+/// Uses every component of a library. Errors that it reports in good order are for the load itself.
+fn use_a_little(library: &'static Library, stamp: &Stamp) {
+    if let Ok(exports) = exports_of(library, stamp) {
+        smoke::every_component(exports.plugin, &exports.components);
+    }
 }
 
 /// Closes the descriptors of the parent's program, whose files and connections are none of the child's business: a
@@ -188,6 +209,9 @@ fn signal_name(signal: i32) -> String {
     }
 }
 
+/// Changes with what a trial finds, so that contents that passed a weaker one are tried again.
+const STRENGTH: u32 = 2;
+
 /// The note that a content has passed its trial: an empty file in the user's cache directory.
 struct Passed(PathBuf);
 
@@ -198,7 +222,7 @@ impl Passed {
             |name| std::env::var_os(name).filter(|value: &std::ffi::OsString| !value.is_empty()).map(PathBuf::from);
         let cache = env("XDG_CACHE_HOME").or_else(|| env("HOME").map(|home| home.join(".cache")))?;
         let host = env!("CARGO_PKG_VERSION");
-        Some(Passed(cache.join("sched/trials").join(format!("{content:032x}-{host}"))))
+        Some(Passed(cache.join("sched/trials").join(format!("{content:032x}-{host}-{STRENGTH}"))))
     }
 
     fn is_known(&self) -> bool {
