@@ -13,10 +13,13 @@ use std::sync::Arc;
 const ORDER: usize = 120;
 const TILE: usize = 24;
 
-/// Factorises matrices, some with edges that are no whole tiles.
-fn factorise_as<W: Workload>(builder: Builder, precision: Precision) -> Runtime {
+/// Orders of matrices with sizes of tiles, some with edges that are no whole tiles.
+const SIZES: [(usize, usize); 4] = [(ORDER, TILE), (77, 20), (90, 43), (5, 8)];
+
+/// Factorises matrices of these orders, in tiles of these sizes.
+fn factorise_sizes<W: Workload>(builder: Builder, precision: Precision, sizes: &[(usize, usize)]) -> Runtime {
     let runtime = builder.build().expect("it starts");
-    for (order, tile_size) in [(ORDER, TILE), (77, 20), (90, 43), (5, 8)] {
+    for &(order, tile_size) in sizes {
         let a = W::random(order, 7);
         let factored = W::run_in(&runtime, W::cut(&*a, tile_size), precision).expect("it has factors");
         let (residual, tolerance) = (W::residual(&*a, &factored.factors), W::tolerance_in(order, precision));
@@ -26,14 +29,18 @@ fn factorise_as<W: Workload>(builder: Builder, precision: Precision) -> Runtime 
     runtime
 }
 
+fn factorise_as<W: Workload>(builder: Builder, precision: Precision) -> Runtime {
+    factorise_sizes::<W>(builder, precision, &SIZES)
+}
+
 fn factorise(builder: Builder) -> Runtime {
     factorise_as::<Cholesky>(builder, Precision::Double)
 }
 
-/// [`factorise_as`], where devices execute every task that they have a kernel for.
-fn factorise_there<W: Workload>(builder: Builder, precision: Precision) {
+/// [`factorise_sizes`], where devices execute every task that they have a kernel for.
+fn factorise_there<W: Workload>(builder: Builder, precision: Precision, sizes: &[(usize, usize)]) {
     let only = |builder: Builder, kernel: &&str| builder.only_on(*kernel, Where::arch(Arch::OPENCL));
-    let runtime = factorise_as::<W>(W::ON_DEVICES.iter().fold(builder, only), precision);
+    let runtime = factorise_sizes::<W>(W::ON_DEVICES.iter().fold(builder, only), precision, sizes);
     assert!(by_devices(&runtime) > 0 && runtime.devices().iter().all(|device| !device.lost));
 }
 
@@ -54,9 +61,9 @@ fn the_factor_is_right_with_every_kind_of_policy() {
 fn every_factorisation_is_right_in_either_precision() {
     for precision in [Precision::Double, Precision::Single] {
         let builder = || with_devices("fake:6,fake:7").policy("tree-ws").workers(1);
-        factorise_there::<Cholesky>(builder(), precision);
-        factorise_there::<Lu>(builder(), precision);
-        factorise_there::<Qr>(builder(), precision);
+        factorise_there::<Cholesky>(builder(), precision, &SIZES);
+        factorise_there::<Lu>(builder(), precision, &SIZES);
+        factorise_there::<Qr>(builder(), precision, &SIZES);
     }
 }
 
@@ -112,8 +119,16 @@ fn the_factors_are_right_with_opencl_in_either_precision() {
     let Some((registry, choice)) = opencl() else { return };
     let builder = || Runtime::builder().registry(Arc::clone(&registry)).workers(1).devices(choice.clone());
     for precision in [Precision::Double, Precision::Single] {
-        factorise_there::<Cholesky>(builder(), precision);
-        factorise_there::<Lu>(builder(), precision);
-        factorise_there::<Qr>(builder(), precision);
+        factorise_there::<Cholesky>(builder(), precision, &SIZES);
+        factorise_there::<Lu>(builder(), precision, &SIZES);
+        factorise_there::<Qr>(builder(), precision, &SIZES);
     }
+}
+
+#[test]
+fn the_factor_is_right_where_tiles_need_several_groups_and_rounds() {
+    let Some((registry, choice)) = opencl() else { return };
+    let builder = Runtime::builder().registry(registry).workers(1).devices(choice);
+    // More rows than those of a group, and more columns than a group copies at once.
+    factorise_there::<Cholesky>(builder, Precision::Double, &[(531, 265), (300, 150)]);
 }

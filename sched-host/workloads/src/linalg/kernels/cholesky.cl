@@ -5,6 +5,7 @@
  * another in memory. Blocks at the edges are computed element by element. */
 #define ROWS 8
 #define COLUMNS 4
+#define DEPTH 128
 
 /* C := C - A * transpose(B), in the block of C from (i, j) on; with `lower`, in the lower triangle only. */
 void subtract_edge(__global const REAL *a, uint a_ld, __global const REAL *b, uint b_ld, __global REAL *c, uint c_ld,
@@ -20,47 +21,82 @@ void subtract_edge(__global const REAL *a, uint a_ld, __global const REAL *b, ui
     }
 }
 
-/* C := C - A * transpose(B) in a block of 8 x 4, where the pointers are at its first elements. */
-void subtract_block(__global const REAL *a, uint a_ld, __global const REAL *b, uint b_ld, __global REAL *c, uint c_ld,
-                    uint k) {
+/* Stores what is left of a column of a block on the diagonal: the rows from `first` on. */
+void store_lower(REAL8 value, __global REAL *c, int first) {
+    if (first <= 0) c[0] = value.s0;
+    if (first <= 1) c[1] = value.s1;
+    if (first <= 2) c[2] = value.s2;
+    if (first <= 3) c[3] = value.s3;
+    if (first <= 4) c[4] = value.s4;
+    if (first <= 5) c[5] = value.s5;
+    if (first <= 6) c[6] = value.s6;
+    if (first <= 7) c[7] = value.s7;
+}
+
+/* C := C - A * transpose(B) in the blocks of a group: the same 4 columns, and 8 rows for each of its work items, from row i
+ * of this one on. Elements of B that follow one another in the sums are a column apart, which is a poor use of caches: the
+ * group copies them, DEPTH at a time, into memory of its own. */
+void subtract(__global const REAL *a, uint a_ld, __global const REAL *b, uint b_ld, __global REAL *c, uint c_ld, uint i,
+              uint j, uint m, uint n, uint k, bool lower, LOCAL REAL *z) {
+    bool is_whole = i + ROWS <= m && j + COLUMNS <= n && (!lower || i + ROWS > j);
     REAL8 u0 = 0, u1 = 0, u2 = 0, u3 = 0;
-    for (uint p = 0; p < k; p++) {
-        REAL8 x = vload8(0, a);
-        REAL4 y = vload4(0, b);
-        u0 += x * y.s0;
-        u1 += x * y.s1;
-        u2 += x * y.s2;
-        u3 += x * y.s3;
-        a += a_ld;
-        b += b_ld;
+    for (uint first = 0; first < k; first += DEPTH) {
+        uint depth = min(k - first, (uint)DEPTH);
+        for (uint p = get_local_id(0); p < depth; p += get_local_size(0)) {
+            for (uint column = 0; column < COLUMNS; column++) {
+                z[p * COLUMNS + column] = j + column < n ? b[j + column + (first + p) * b_ld] : 0;
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_whole) {
+            __global const REAL *x = a + i + first * a_ld;
+            for (uint p = 0; p < depth; p++) {
+                REAL8 y = vload8(0, x + p * a_ld);
+                u0 += y * z[p * COLUMNS];
+                u1 += y * z[p * COLUMNS + 1];
+                u2 += y * z[p * COLUMNS + 2];
+                u3 += y * z[p * COLUMNS + 3];
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
     }
-    vstore8(vload8(0, c) - u0, 0, c);
-    vstore8(vload8(0, c + c_ld) - u1, 0, c + c_ld);
-    vstore8(vload8(0, c + 2 * c_ld) - u2, 0, c + 2 * c_ld);
-    vstore8(vload8(0, c + 3 * c_ld) - u3, 0, c + 3 * c_ld);
+    if (!is_whole) {
+        if (!lower || i + ROWS > j) subtract_edge(a, a_ld, b, b_ld, c, c_ld, i, j, m, n, k, lower);
+        return;
+    }
+    c += i + j * c_ld;
+    u0 = vload8(0, c) - u0;
+    u1 = vload8(0, c + c_ld) - u1;
+    u2 = vload8(0, c + 2 * c_ld) - u2;
+    u3 = vload8(0, c + 3 * c_ld) - u3;
+    if (lower && i < j + COLUMNS - 1) {
+        int first = (int)j - (int)i;
+        store_lower(u0, c, first);
+        store_lower(u1, c + c_ld, first + 1);
+        store_lower(u2, c + 2 * c_ld, first + 2);
+        store_lower(u3, c + 3 * c_ld, first + 3);
+    } else {
+        vstore8(u0, 0, c);
+        vstore8(u1, 0, c + c_ld);
+        vstore8(u2, 0, c + 2 * c_ld);
+        vstore8(u3, 0, c + 3 * c_ld);
+    }
 }
 
 /* C := C - A * transpose(B): A is m x k, B n x k, C m x n. */
 __kernel void gemm(__global const REAL *a, uint a_at, uint a_ld, __global const REAL *b, uint b_at, uint b_ld,
                    __global REAL *c, uint c_at, uint c_ld, uint m, uint n, uint k) {
+    __local REAL z[DEPTH * COLUMNS];
     uint i = get_global_id(0) * ROWS, j = get_global_id(1) * COLUMNS;
-    if (i + ROWS <= m && j + COLUMNS <= n) {
-        subtract_block(a + a_at + i, a_ld, b + b_at + j, b_ld, c + c_at + i + j * c_ld, c_ld, k);
-    } else {
-        subtract_edge(a + a_at, a_ld, b + b_at, b_ld, c + c_at, c_ld, i, j, m, n, k, false);
-    }
+    subtract(a + a_at, a_ld, b + b_at, b_ld, c + c_at, c_ld, i, j, m, n, k, false, z);
 }
 
 /* The lower triangle of C := C - A * transpose(A): A is n x k. */
 __kernel void syrk(__global const REAL *a, uint a_at, uint a_ld, __global REAL *c, uint c_at, uint c_ld, uint n,
                    uint k) {
+    __local REAL z[DEPTH * COLUMNS];
     uint i = get_global_id(0) * ROWS, j = get_global_id(1) * COLUMNS;
-    if (i + ROWS <= j) return;
-    if (i + ROWS <= n && i >= j + COLUMNS - 1) {
-        subtract_block(a + a_at + i, a_ld, a + a_at + j, a_ld, c + c_at + i + j * c_ld, c_ld, k);
-    } else {
-        subtract_edge(a + a_at, a_ld, a + a_at, a_ld, c + c_at, c_ld, i, j, n, n, k, true);
-    }
+    subtract(a + a_at, a_ld, a + a_at, a_ld, c + c_at, c_ld, i, j, n, n, k, true, z);
 }
 
 /* B := B * inverse(transpose(L)): L is n x n, of which the lower triangle is read, B is m x n. A work item has 8 rows. */

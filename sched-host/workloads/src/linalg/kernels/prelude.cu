@@ -12,6 +12,7 @@ typedef unsigned int uint;
 #define REAL8 Real8
 
 inline uint get_local_id(uint at) { return at == 0 ? threadIdx.x : threadIdx.y; }
+inline uint get_local_size(uint at) { return at == 0 ? blockDim.x : blockDim.y; }
 inline uint get_global_id(uint at) {
     return at == 0 ? blockIdx.x * blockDim.x + threadIdx.x : blockIdx.y * blockDim.y + threadIdx.y;
 }

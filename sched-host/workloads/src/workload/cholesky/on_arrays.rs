@@ -18,8 +18,13 @@ use std::sync::{Arc, OnceLock};
 pub(crate) const KERNELS: Kernels =
     Kernels { workload: Cholesky::NAME, text: include_str!("../../linalg/kernels/cholesky.cl") };
 
-/// Rows and columns that a work item of `gemm` and `syrk` computes, and rows of one of `trsm`.
+/// Rows and columns that a work item of `gemm` and `syrk` computes.
 const BLOCK: (usize, usize) = (8, 4);
+
+/// Maximum number of work items in a group of `gemm` and `syrk`.
+const GROUP: usize = 32;
+
+/// Rows that a work item of `trsm` computes.
 const ROWS: usize = 8;
 
 type Alone<T> = (ReadWrite<[T]>,);
@@ -118,6 +123,13 @@ impl<T: Number> Tasks<T> {
     }
 }
 
+/// Number of work items in each group of `gemm` and `syrk` on this many rows: groups are equal, with few items that have no
+/// rows.
+fn group(rows: usize) -> usize {
+    let items = rows.div_ceil(BLOCK.0).max(1);
+    items.div_ceil(items.div_ceil(GROUP))
+}
+
 fn trsm<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithOne<T>, CholeskyStep> {
     codelets.everywhere(
         "trsm",
@@ -147,7 +159,7 @@ fn syrk<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithOne<T
         },
         move |step, (a, c)| {
             let Sizes { n, k, .. } = Sizes::of(tiling, *step);
-            sizes(tile(tile(over_blocks(n, n, BLOCK), &a, n), &c, n), [n, k])
+            sizes(tile(tile(over_blocks(n, n, BLOCK).group([group(n), 1]), &a, n), &c, n), [n, k])
         },
     )
 }
@@ -164,7 +176,7 @@ fn gemm<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithTwo<T
         },
         move |step, (a, b, c)| {
             let Sizes { m, n, k } = Sizes::of(tiling, *step);
-            sizes(tile(tile(tile(over_blocks(m, n, BLOCK), &a, m), &b, n), &c, m), [m, n, k])
+            sizes(tile(tile(tile(over_blocks(m, n, BLOCK).group([group(m), 1]), &a, m), &b, n), &c, m), [m, n, k])
         },
     )
 }

@@ -1,6 +1,6 @@
 //! The factorisation as a program would write it for one queue of one device: what a runtime is compared with.
 
-use super::{BLOCK, KERNELS, ROWS, Sizes, on_core};
+use super::{BLOCK, KERNELS, ROWS, Sizes, group, on_core};
 use crate::linalg::{CholeskyStep, LowerTiles, Precision, Tile, TileMut, cholesky_steps, flops};
 use sched_core::Arch;
 use sched_core::abi::driver::OpenedDriver;
@@ -92,15 +92,19 @@ impl<'a> ByHand<'a> {
         written: BufferId,
     ) -> Result<Token, DriverError> {
         let blocks = |length: usize, block: usize| length.div_ceil(block).max(1) as u64;
+        let grouped = |rows: usize| {
+            let group = group(rows) as u64;
+            ([blocks(rows, BLOCK.0).next_multiple_of(group), blocks(n, BLOCK.1), 1], [group, 1, 1])
+        };
         // Rows of each tile that is read.
-        let (kernel, rows, items, numbers) = match step {
-            CholeskyStep::Trsm { .. } => (self.trsm, [n, 0], [blocks(m, ROWS), 1, 1], vec![m, n]),
-            CholeskyStep::Syrk { .. } => (self.syrk, [n, 0], [blocks(n, BLOCK.0), blocks(n, BLOCK.1), 1], vec![n, k]),
-            _ => (self.gemm, [m, n], [blocks(m, BLOCK.0), blocks(n, BLOCK.1), 1], vec![m, n, k]),
+        let (kernel, rows, (items, group), numbers) = match step {
+            CholeskyStep::Trsm { .. } => (self.trsm, [n, 0], ([blocks(m, ROWS), 1, 1], [0; 3]), vec![m, n]),
+            CholeskyStep::Syrk { .. } => (self.syrk, [n, 0], grouped(n), vec![n, k]),
+            _ => (self.gemm, [m, n], grouped(m), vec![m, n, k]),
         };
         let tile = |(buffer, rows): (BufferId, usize)| [Arg::Buffer(buffer), 0u32.into(), (rows as u32).into()];
         let tiles = read.iter().copied().zip(rows).chain([(written, m)]).flat_map(tile);
         let args: Vec<Arg> = tiles.chain(numbers.into_iter().map(|number| Arg::from(number as u32))).collect();
-        self.driver.launch(self.device, Launch { kernel, items, group: [0; 3], args: &args }, ORDER)
+        self.driver.launch(self.device, Launch { kernel, items, group, args: &args }, ORDER)
     }
 }
