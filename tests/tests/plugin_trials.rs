@@ -31,8 +31,9 @@ fn a_plugin_with_a_wrong_bit_never_ends_the_process() {
     let sound = fs::read(stock_plugin(LIFO, Profile::Debug)).expect("it is built");
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("lifo.so");
-    let flips = std::env::var("SCHED_BIT_FLIPS").map_or(60, |flips| flips.parse().expect("a number of bit flips"));
-    let mut random = SplitMix64(11);
+    let number = |name, default| std::env::var(name).map_or(default, |number| number.parse().expect("a number"));
+    let flips = number("SCHED_BIT_FLIPS", 60);
+    let mut random = SplitMix64(number("SCHED_BIT_FLIPS_SEED", 11));
     let (mut loaded, mut fatal) = (0, 0);
     for _ in 0..flips {
         let mut bytes = sound.clone();

@@ -18,15 +18,14 @@
 
 use super::copy::Content;
 use super::error::LoadErrorKind;
-use super::load::{exports_of, open};
+use super::load::{Exports, exports_of, open};
 use super::{endings, smoke};
-use libloading::os::unix::Library;
 use sched_core::abi::stamp::Stamp;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::thread::ScopedJoinHandle;
 
 /// Seconds until a child is ended that neither passes nor fails.
 const PATIENCE_S: u32 = 10;
@@ -123,33 +122,33 @@ fn in_child(content: &Content, stamp: &Stamp, nowhere: &File, mut writer: File) 
         libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
         libc::alarm(PATIENCE_S);
     }
-    let tried = std::thread::scope(|scope| {
-        let trial = || open(content).inspect(|library| use_a_little(library, stamp)).ok();
-        // The destructors of what the library keeps for a thread run before the thread is joined.
-        std::thread::Builder::new().spawn_scoped(scope, trial).map(ScopedJoinHandle::join)
-    });
-    let word = match tried {
-        Ok(Ok(library)) => {
-            if let Some(library) = library {
-                // SAFETY: that the library is whole is what this process finds out, and it skips them at its own end.
-                unsafe { endings::run(library) };
-            }
-            PASSED
+    // First as the load itself will do it, so that the library comes to lie where it will lie there.
+    let loaded = catch_unwind(AssertUnwindSafe(|| open(content).map(|library| (library, exports_of(library, stamp)))));
+    let word = match loaded {
+        Ok(Ok((library, exports))) => {
+            let used = exports.map_or(Some(()), |exports| use_in_a_thread(&exports));
+            // SAFETY: that the library is whole is what this process finds out, and it skips them at its own end.
+            unsafe { endings::run(library) };
+            used.map_or(PANICKED, |()| PASSED)
         }
-        Ok(Err(_)) => PANICKED,
-        // Without a thread there was no trial.
-        Err(_) => 0,
+        // Errors that it reports in good order are for the load itself.
+        Ok(Err(_)) => PASSED,
+        Err(_) => PANICKED,
     };
     let passed = writer.write_all(&[word]).is_ok();
     // SAFETY: nothing is run at the exit: no handler of the parent's program, and no destructor of the library.
     unsafe { libc::_exit(i32::from(!passed)) }
 }
 
-/// Uses every component of a library. Errors that it reports in good order are for the load itself.
-fn use_a_little(library: &'static Library, stamp: &Stamp) {
-    if let Ok(exports) = exports_of(library, stamp) {
-        smoke::every_component(exports.plugin, &exports.components);
-    }
+/// Uses every component in a thread that ends: what the library keeps for a thread is destroyed before the thread is
+/// joined. `None` after a panic.
+fn use_in_a_thread(exports: &Exports) -> Option<()> {
+    let trial = || smoke::every_component(exports.plugin, &exports.components);
+    std::thread::scope(|scope| match std::thread::Builder::new().spawn_scoped(scope, trial) {
+        Ok(thread) => thread.join().ok(),
+        // The system has no thread to give, which is not the library's fault.
+        Err(_) => catch_unwind(AssertUnwindSafe(trial)).ok(),
+    })
 }
 
 /// Closes the descriptors of the parent's program, whose files and connections are none of the child's business: a
