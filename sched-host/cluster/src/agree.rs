@@ -6,11 +6,37 @@ use crate::transport::{Arrived, Tag};
 use sched_text::hash::{fnv_1a, fold};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-/// The tasks that a rank has submitted since all ranks met.
+/// What all ranks do with a datum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Deed {
+    Register,
+    Bring,
+    Give,
+    Flush,
+    Unregister,
+}
+
+impl Deed {
+    const ALL: [Deed; 5] = [Deed::Register, Deed::Bring, Deed::Give, Deed::Flush, Deed::Unregister];
+
+    /// In words.
+    fn said(self, rank: u64, data: u64) -> String {
+        match self {
+            Deed::Register => format!("registers data {data} with owner {rank}"),
+            Deed::Bring => format!("brings data {data} to rank {rank}"),
+            Deed::Give => format!("gives data {data} to rank {rank}"),
+            Deed::Flush => format!("flushes data {data}"),
+            Deed::Unregister => format!("unregisters data {data}"),
+        }
+    }
+}
+
+/// The tasks that a rank has submitted since all ranks met, and what it did with data between them.
 #[derive(Default)]
 pub(crate) struct Log {
+    /// Of a deed: its number, the rank in 28 bits, and the datum in 32.
     hashes: Vec<u64>,
-    /// For each of them, the place of its codelet in the list.
+    /// For each of them, the place of its codelet in the list, or [`DEED`].
     codelets: Vec<u16>,
     /// Names of codelets, with their hashes. They stay: a rank has few codelets, and many tasks of each.
     names: Vec<(Box<str>, u64)>,
@@ -18,6 +44,9 @@ pub(crate) struct Log {
 
 /// Place of a codelet whose name is not kept, since there are too many.
 const UNNAMED: u16 = u16::MAX;
+
+/// Place of the codelet of what is no task.
+const DEED: u16 = u16::MAX - 1;
 
 impl Log {
     /// Notes a task of a codelet, whose hash `of_task` makes of that of the codelet.
@@ -28,6 +57,12 @@ impl Log {
         let of_codelet = place.map_or_else(|| fnv_1a(codelet.as_bytes()), |place| self.names[place].1);
         self.hashes.push(of_task(of_codelet));
         self.codelets.push(place.map_or(UNNAMED, |place| place as u16));
+    }
+
+    /// Notes what is done with a datum.
+    pub(crate) fn note_deed(&mut self, deed: Deed, rank: usize, data: u32) {
+        self.hashes.push((deed as u64) << 60 | (rank as u64) << 32 | u64::from(data));
+        self.codelets.push(DEED);
     }
 
     #[cold]
@@ -45,10 +80,22 @@ impl Log {
         Log { hashes: std::mem::take(&mut self.hashes), codelets: std::mem::take(&mut self.codelets), names }
     }
 
-    /// Name of the codelet of a task; empty if there is no such task.
-    fn codelet(&self, task: usize) -> &str {
-        let Some(place) = self.codelets.get(task) else { return "" };
-        self.names.get(usize::from(*place)).map_or("(one of many codelets)", |(name, _)| name)
+    /// What a rank did at a place, in words, and whether it is a task.
+    fn said(&self, place: usize) -> (String, bool) {
+        let Some((codelet, hash)) = self.codelets.get(place).zip(self.hashes.get(place)) else {
+            return ("has no such task".to_owned(), true);
+        };
+        if *codelet == DEED {
+            let deed = Deed::ALL.get((hash >> 60) as usize).copied().unwrap_or(Deed::Unregister);
+            return (deed.said(hash >> 32 & 0x0fff_ffff, hash & 0xffff_ffff), false);
+        }
+        let name = self.names.get(usize::from(*codelet)).map_or("(one of many codelets)", |(name, _)| name);
+        (format!("submits `{name}`"), true)
+    }
+
+    /// Number of tasks before a place.
+    fn tasks_before(&self, place: usize) -> usize {
+        self.codelets.iter().take(place).filter(|codelet| **codelet != DEED).count()
     }
 
     /// One number for all of them.
@@ -107,7 +154,7 @@ impl Among<'_> {
         Ok(all)
     }
 
-    /// Checks that all ranks have submitted the same tasks in the same order.
+    /// Checks that all ranks have submitted the same tasks, and done the same with data, in the same order.
     pub(crate) fn check(&self, log: &Log) -> Result<(), ClusterError> {
         let digest = [log.hashes.len() as u64, log.digest()].map(u64::to_le_bytes).concat();
         let digests = self.exchange(&digest)?;
@@ -121,13 +168,39 @@ impl Among<'_> {
             all.iter().any(|other| hash(other) != hash(&all[0])) || hash(&all[0]).is_none()
         });
         let first = first.unwrap_or(0);
-        let names = self.exchange(log.codelet(first).as_bytes())?;
-        let of = |(rank, name): (usize, &Vec<u8>)| match name.is_empty() {
-            true => format!("rank {rank} has no such task"),
-            false => format!("rank {rank} submits `{}`", String::from_utf8_lossy(name)),
+        let (said, is_task) = log.said(first);
+        let all = self.exchange(&[&[u8::from(is_task)], said.as_bytes()].concat())?;
+        let are_tasks = all.iter().all(|said| said.first() == Some(&1));
+        let of = |(rank, said): (usize, &Vec<u8>)| {
+            format!("rank {rank} {}", String::from_utf8_lossy(said.get(1..).unwrap_or_default()))
         };
-        let each: Vec<String> = names.iter().enumerate().map(of).collect();
-        Err(ClusterError::Differ(format!("task {first} is the first that differs, or its data: {}", each.join(", "))))
+        let each = all.iter().enumerate().map(of).collect::<Vec<_>>().join(", ");
+        let task = log.tasks_before(first);
+        Err(ClusterError::Differ(match are_tasks {
+            true => format!("task {task} is the first that differs, or its data: {each}"),
+            false => format!("they differ after {task} tasks: {each}"),
+        }))
+    }
+
+    /// Checks that all ranks give the same.
+    pub(crate) fn compare(&self, what: &str, mine: &str) -> Result<(), ClusterError> {
+        let all = self.exchange(mine.as_bytes())?;
+        let mut kinds: Vec<(&[u8], Vec<String>)> = Vec::new();
+        for (rank, given) in all.iter().enumerate() {
+            match kinds.iter_mut().find(|(known, _)| known == given) {
+                Some((_, ranks)) => ranks.push(rank.to_string()),
+                None => kinds.push((given, vec![rank.to_string()])),
+            }
+        }
+        if kinds.len() <= 1 {
+            return Ok(());
+        }
+        let of = |(given, ranks): &(&[u8], Vec<String>)| {
+            let several = if ranks.len() > 1 { "s" } else { "" };
+            format!("rank{several} {}: {}", ranks.join(", "), String::from_utf8_lossy(given))
+        };
+        let each = kinds.iter().map(of).collect::<Vec<_>>().join("; ");
+        Err(ClusterError::Unequal { what: what.to_owned(), each })
     }
 
     /// Whether all is well on every rank; else the reasons.

@@ -38,6 +38,14 @@ pub enum ClusterError {
         /// The largest number.
         most: u32,
     },
+    /// The ranks differ in what all must have in common.
+    #[error("the ranks differ in {what}: {each}")]
+    Unequal {
+        /// What it is.
+        what: String,
+        /// What each of them has.
+        each: String,
+    },
     /// The ranks did not submit the same tasks.
     #[error("the ranks do not submit the same tasks in the same order: {0}")]
     Differ(String),

@@ -39,8 +39,11 @@ mod agree;
 mod data;
 mod directory;
 mod error;
+mod last_words;
 mod message;
 mod office;
+#[cfg(feature = "mpi")]
+mod program;
 mod submission;
 #[cfg(test)]
 mod tests;
@@ -51,7 +54,7 @@ pub use error::ClusterError;
 pub use message::Message;
 pub use traffic::Sent;
 
-use agree::{Among, Log};
+use agree::{Among, Deed, Log};
 use data::{Courier, Datum, Of};
 use directory::Directory;
 use office::Office;
@@ -59,6 +62,7 @@ use parking_lot::Mutex;
 use sched_graph::AccessMode;
 use sched_graph::ranks::{Grid, Holders};
 use sched_runtime::{Data, Handle, Runtime, StartError};
+use sched_text::hash::digest;
 use std::fmt;
 use std::sync::Arc;
 use std::thread;
@@ -99,7 +103,7 @@ impl Cluster {
     /// what it gives, by rank.
     ///
     /// # Errors
-    /// The first error of `start`.
+    /// The first error of `start`; [`ClusterError::Unequal`] if the ranks have different policies.
     ///
     /// # Panics
     /// If `body` panics on some rank. What others wait for fails then.
@@ -117,17 +121,19 @@ impl Cluster {
         let clusters = clusters.collect::<Result<Vec<Cluster>, ClusterError>>()?;
         let body = &body;
         let results = thread::scope(|scope| {
-            let threads = clusters.into_iter().map(|cluster| scope.spawn(move || body(&cluster))).collect::<Vec<_>>();
+            let run = |cluster: Cluster| cluster.meet().map(|()| body(&cluster));
+            let threads = clusters.into_iter().map(|cluster| scope.spawn(move || run(cluster))).collect::<Vec<_>>();
             threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>()
         });
-        Ok(results.into_iter().map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect())
+        results.into_iter().map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     }
 
     /// This process as a rank among those that `mpirun` has started; a program that is started without it is the only
     /// rank.
     ///
     /// # Errors
-    /// If MPI does not start, or was started before.
+    /// If MPI does not start, or was started before; [`ClusterError::Unequal`] on every rank if not all of them run the same
+    /// program with the same policy.
     #[cfg(feature = "mpi")]
     pub fn mpi(runtime: Runtime) -> Result<Cluster, ClusterError> {
         use mpi::Threading;
@@ -139,11 +145,45 @@ impl Cluster {
         let transport = transport::mpi::Mpi::new(&universe.world());
         let mut cluster = Cluster::new(runtime, Box::new(transport))?;
         cluster._universe = Some(universe);
+        cluster.compare("the program", &program::this())?;
+        cluster.meet()?;
         Ok(cluster)
+    }
+
+    /// Checks what all ranks must have in common.
+    fn meet(&self) -> Result<(), ClusterError> {
+        let context = self.runtime.default_context();
+        let text = digest(context.policy_text().as_bytes());
+        self.compare("the policy", &format!("`{}` ({:016x})", context.policy(), text as u64))
+    }
+
+    /// Checks that what each rank gives is the same on all of them: what a program reads from its command line and files,
+    /// for instance. All ranks call it.
+    ///
+    /// ```
+    /// # use sched_cluster::Cluster;
+    /// # use sched_runtime::{Runtime, StartError};
+    /// # use std::sync::Arc;
+    /// # fn start() -> Result<Runtime, StartError> {
+    /// #     Runtime::builder().registry(Arc::new(sched_tree::plugin::Registry::compiled_in())).workers(1).bind(false).build()
+    /// # }
+    /// let words = Cluster::local(3, |_| start(), |cluster| {
+    ///     let order = if cluster.rank() == 1 { 200 } else { 100 };
+    ///     cluster.compare("the order", &order.to_string()).expect_err("they differ").to_string()
+    /// })?;
+    /// assert_eq!(words, ["the ranks differ in the order: ranks 0, 2: 100; rank 1: 200"; 3]);
+    /// # Ok::<(), sched_cluster::ClusterError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ClusterError::Unequal`], with the same text on all ranks; [`ClusterError::Failed`] if a rank is gone.
+    pub fn compare(&self, what: &str, mine: &str) -> Result<(), ClusterError> {
+        self.among().compare(what, mine)
     }
 
     fn new(runtime: Runtime, transport: Box<dyn Transport>) -> Result<Cluster, ClusterError> {
         let (rank, ranks, most_tag) = (transport.rank(), transport.ranks(), transport.most_tag());
+        last_words::heed();
         let office = Office::open(transport)?;
         let desk = Arc::downgrade(office.desk());
         runtime.progression_hook(move || {
@@ -201,6 +241,7 @@ impl Cluster {
         let handle = self.runtime.register_sized(value, bytes as u64);
         let mut state = self.state.lock();
         let index = state.data.next();
+        state.log.note_deed(Deed::Register, rank, index);
         if index >= self.most_tag / 2 - 2 {
             return Err(ClusterError::TooMany { most: index });
         }
@@ -220,13 +261,16 @@ impl Cluster {
     fn with_datum<T: Message>(
         &self,
         handle: &Handle<T>,
+        (deed, rank): (Deed, usize),
         body: impl FnOnce(&mut Datum, &mut Traffic) -> Result<(), ClusterError>,
     ) -> Result<(), ClusterError> {
         let data = number(handle);
         let mut state = self.state.lock();
         let unknown = ClusterError::NotShared { codelet: "(no codelet)".to_owned(), data };
-        let State { data: known, traffic, .. } = &mut *state;
-        body(known.find(data).ok_or(unknown)?, traffic)
+        let State { data: known, traffic, log, .. } = &mut *state;
+        let datum = known.find(data).ok_or(unknown)?;
+        log.note_deed(deed, rank, datum.index);
+        body(datum, traffic)
     }
 
     /// Brings a value to a rank, where the runtime [reads](Runtime::read) it then. All ranks call it.
@@ -235,7 +279,9 @@ impl Cluster {
     /// [`ClusterError::NoRank`]; if no rank owns the data.
     pub fn bring<T: Message>(&self, handle: &Handle<T>, rank: usize) -> Result<(), ClusterError> {
         self.check_rank(rank)?;
-        self.with_datum(handle, |datum, traffic| self.prepare(datum, AccessMode::Read, rank, traffic))
+        self.with_datum(handle, (Deed::Bring, rank), |datum, traffic| {
+            self.prepare(datum, AccessMode::Read, rank, traffic)
+        })
     }
 
     /// Brings a value to all ranks, along a tree: each of them passes it on to some others. All of them call it.
@@ -252,7 +298,7 @@ impl Cluster {
     /// [`ClusterError::NoRank`]; if no rank owns the data.
     pub fn give<T: Message>(&self, handle: &Handle<T>, rank: usize) -> Result<(), ClusterError> {
         self.bring(handle, rank)?;
-        self.with_datum(handle, |datum, _| {
+        self.with_datum(handle, (Deed::Give, rank), |datum, _| {
             datum.holders.give(rank);
             Ok(())
         })
@@ -263,7 +309,7 @@ impl Cluster {
     /// # Errors
     /// If no rank owns the data.
     pub fn flush<T: Message>(&self, handle: &Handle<T>) -> Result<(), ClusterError> {
-        self.with_datum(handle, |datum, _| {
+        self.with_datum(handle, (Deed::Flush, 0), |datum, _| {
             if datum.holders.has_copy(self.rank) {
                 Arc::clone(&datum.courier).forget(&self.runtime)?;
             }
@@ -278,8 +324,11 @@ impl Cluster {
     /// If no rank owns the data, or its value was not computed.
     pub fn unregister<T: Message + Default>(&self, handle: Handle<T>) -> Result<Option<T>, ClusterError> {
         let data = number(&handle);
-        let datum = self.state.lock().data.remove(data);
+        let mut state = self.state.lock();
+        let datum = state.data.remove(data);
         let datum = datum.ok_or(ClusterError::NotShared { codelet: "(no codelet)".to_owned(), data })?;
+        state.log.note_deed(Deed::Unregister, 0, datum.index);
+        drop(state);
         if datum.holders.owner() != self.rank {
             return Ok(None);
         }
@@ -297,6 +346,8 @@ impl Cluster {
         // Before anything is waited for: what only some ranks have submitted would be waited for in vain.
         if let Err(error) = among.check(&log) {
             self.office.give_up(&error.to_string());
+            // What has not begun is of no use to anybody.
+            self.runtime.cancel_all();
             let _ = self.runtime.wait_all();
             return Err(error);
         }
@@ -338,7 +389,9 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         if thread::panicking() {
-            let last_words = format!("rank {} has panicked", self.rank);
+            let said = last_words::of_this_thread().map_or_else(String::new, |said| format!(": {said}"));
+            let last_words = format!("rank {} has panicked{said}", self.rank);
+            self.runtime.cancel_all();
             let others = (0..self.ranks).filter(|rank| *rank != self.rank);
             others.for_each(|rank| {
                 self.office.desk().send(rank, Tag::OWN.of_failure(), Box::new(last_words.clone().into_bytes()));

@@ -15,7 +15,7 @@ impl Cluster {
     /// Submits a task, of which all ranks hear: it runs on the owner of the first datum that it writes. Returns it there.
     ///
     /// # Errors
-    /// If it names data that no rank owns, or a reduction; and see [`SubmitError`](sched_runtime::SubmitError).
+    /// If it names data that no rank owns, or a reduction; and see [`SubmitError`].
     pub fn submit<L: AccessList, P: Send + 'static>(
         &self,
         task: TaskBuilder<'_, L, P>,

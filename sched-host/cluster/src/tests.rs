@@ -342,12 +342,57 @@ fn ranks_that_submit_different_tasks_are_told_which() {
 }
 
 #[test]
+fn ranks_that_do_different_things_with_data_are_told_which() {
+    let word_of = |body: &(dyn Fn(&Cluster) + Sync)| {
+        let words = on_ranks(3, |cluster| {
+            body(cluster);
+            cluster.wait_all().expect_err("they differ").to_string()
+        });
+        assert!(words.iter().all(|word| *word == words[0]), "{words:?}");
+        words[0]
+            .strip_prefix("the ranks do not submit the same tasks in the same order: ")
+            .expect("it differs")
+            .to_owned()
+    };
+    let word = word_of(&|cluster| {
+        let _ = cluster.register_on(0, || 1_u64, || 0).expect("a rank");
+        let _ = cluster.register_on(usize::from(cluster.rank() == 1), || 1_u64, || 0).expect("a rank");
+    });
+    let of = |rank: usize, owner: usize| format!("rank {rank} registers data 1 with owner {owner}");
+    assert_eq!(word, format!("they differ after 0 tasks: {}, {}, {}", of(0, 0), of(1, 1), of(2, 0)));
+    let word = word_of(&|cluster| {
+        let set = cluster.runtime().codelet::<(Write<u64>,), ()>("set").cpu("set", |_, (x,)| *x = 1).build();
+        let x = cluster.register_on(0, || 1_u64, || 0).expect("a rank");
+        cluster.submit(cluster.runtime().task(&set, (&x,))).expect("it is sound");
+        match cluster.rank() {
+            0 => cluster.bring(&x, 2).expect("it is registered"),
+            1 => cluster.give(&x, 2).expect("it is registered"),
+            _ => {}
+        }
+    });
+    let each = "rank 0 brings data 0 to rank 2, rank 1 brings data 0 to rank 2, rank 2 has no such task";
+    assert_eq!(word, format!("they differ after 1 tasks: {each}"));
+}
+
+#[test]
+fn ranks_with_different_policies_do_not_start() {
+    let start = |rank: usize| {
+        let registry = Arc::new(sched_tree::plugin::Registry::compiled_in());
+        let policy = if rank == 1 { "tree-ws" } else { "tree-eager" };
+        Runtime::builder().registry(registry).policy(policy).workers(1).bind(false).build()
+    };
+    let word = Cluster::local(3, start, |_| unreachable!("they have no program")).expect_err("they differ").to_string();
+    assert!(word.starts_with("the ranks differ in the policy: ranks 0, 2: `tree-eager` ("), "{word}");
+    assert!(word.contains("; rank 1: `tree-ws` ("), "{word}");
+}
+
+#[test]
 fn a_rank_that_panics_leaves_nobody_waiting() {
     let panic = std::panic::catch_unwind(|| {
         on_ranks(3, |cluster| {
             assert_ne!(cluster.rank(), 1, "on purpose");
             let word = cluster.wait_all().expect_err("a rank is gone").to_string();
-            assert_eq!(word, "rank 1 has panicked");
+            assert!(word.starts_with("rank 1 has panicked: ") && word.contains("on purpose"), "{word}");
         })
     });
     let panic = panic.expect_err("rank 1 has panicked");

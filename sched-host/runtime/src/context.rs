@@ -54,6 +54,7 @@ pub use sched_tree::context::ContextError;
 
 use crate::{RunError, Submitter};
 use sched_graph::ContextId;
+use sched_policy::Policy;
 use sched_sync::in_flight::Counts;
 use sched_tree::NodeState;
 use sched_tree::plugin::PluginChange;
@@ -174,6 +175,13 @@ impl SchedContext {
     #[must_use]
     pub fn policy(&self) -> String {
         self.context.config().policy.name.clone()
+    }
+
+    /// Its policy now, as text, without the comments.
+    #[must_use]
+    pub fn policy_text(&self) -> String {
+        let policy = self.context.config().policy.clone();
+        Policy { doc: String::new(), ..(*policy).clone() }.to_kdl()
     }
 
     /// Its workers now, ascending.

@@ -117,9 +117,11 @@ struct Outcome<F> {
 fn on_rank<W: OnRanks>(
     cluster: &Cluster,
     matrix: &(dyn Entries + Send + Sync),
-    tile_size: usize,
+    problem: &Problem,
 ) -> Result<Outcome<W::Factors>, ClusterError> {
-    let factored = W::run_on(cluster, matrix, tile_size)?;
+    let (workload, of) = problem.line();
+    cluster.compare("what they factorise", &format!("{workload}, {of}"))?;
+    let factored = W::run_on(cluster, matrix, problem.tile_size)?;
     let (tasks, busy) = (factored.figures.tasks, factored.figures.busy_share());
     let all = cluster.exchange(&[tasks.to_le_bytes(), busy.to_le_bytes()].concat())?;
     let word = |bytes: &[u8], at: usize| {
@@ -151,16 +153,16 @@ impl Together<'_> {
         let options = self.options.of_rank(&self.topology, self.ranks.here());
         self.problem.workers = options.worker_count(&self.topology);
         let start = |_| options.start(&self.registry, &self.topology, &policy);
-        let tile_size = self.problem.tile_size;
+        let problem = &self.problem;
         let outcome = match self.ranks {
             Ranks::Here(ranks) => {
-                let all = Cluster::local(ranks, start, |cluster| on_rank::<W>(cluster, matrix, tile_size));
+                let all = Cluster::local(ranks, start, |cluster| on_rank::<W>(cluster, matrix, problem));
                 all.into_diagnostic()?.into_iter().next().expect("there is rank 0").into_diagnostic()?
             }
             #[cfg(feature = "mpi")]
             Ranks::Mpi { .. } => {
                 let cluster = Cluster::mpi(start(0)?).into_diagnostic()?;
-                match (on_rank::<W>(&cluster, matrix, tile_size), cluster.rank()) {
+                match (on_rank::<W>(&cluster, matrix, problem), cluster.rank()) {
                     (Ok(outcome), 0) => outcome,
                     (Err(error), 0) => return Err(error).into_diagnostic(),
                     (Ok(_), _) => return Ok(ExitCode::SUCCESS),
