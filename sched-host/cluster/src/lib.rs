@@ -186,11 +186,7 @@ impl Cluster {
         last_words::heed();
         let office = Office::open(transport)?;
         let desk = Arc::downgrade(office.desk());
-        runtime.progression_hook(move || {
-            if let Some(desk) = desk.upgrade() {
-                desk.serve();
-            }
-        });
+        runtime.progression_hook(move || desk.upgrade().is_some_and(|desk| desk.serves_keenly()));
         Ok(Cluster {
             rank,
             ranks,

@@ -6,9 +6,11 @@
 //! a message needs no wake of another thread. One of them [serves](Desk::serve) at a time. Others leave their errand in the
 //! queue, which the one that serves looks at again after it has left: nothing stays there unseen.
 //!
-//! Where messages arrive without a thread of this process that would know, a thread looks for them too, since all workers
-//! may be busy or asleep: while messages are awaited or being sent, more and more seldom; and when nothing is, it sleeps
-//! until there is something.
+//! Where messages arrive without a thread of this process that would know, workers without a task look for them a while
+//! longer than for tasks, and a thread looks for them too, since all workers may be busy or asleep: while messages are
+//! awaited or being sent, the more seldom the longer nothing has moved; and when nothing is, it sleeps until there is
+//! something. So the one that waits learns of a message late by a share of the time for which it has waited: ranks that
+//! wait for each other become faster with each message, and not slower.
 
 use crate::transport::{Arrived, Parcel, Tag, Transport};
 use crossbeam::queue::SegQueue;
@@ -18,10 +20,17 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// The first sleep between two looks; each one is twice as long.
-const FIRST_SLEEP: Duration = Duration::from_micros(20);
+/// Time without a movement for which a worker without a task looks for messages that are awaited. Ranks that alternate
+/// take tens of microseconds at a time.
+const KEEN: Duration = Duration::from_micros(200);
+
+/// The shortest sleep between two looks of the thread: looks by workers come first.
+const LEAST_SLEEP: Duration = Duration::from_micros(50);
+
+/// The part of the time without a movement for which the thread sleeps.
+const SLEEPS: u32 = 8;
 
 /// Where a message goes.
 pub(crate) trait Room: Send {
@@ -57,6 +66,8 @@ pub(crate) struct Desk {
     clerk: Mutex<Option<Clerk>>,
     /// Whether the thread is about to sleep until it is woken.
     is_asleep: AtomicBool,
+    /// Whether a thread looks for messages, so that it matters when one came.
+    is_timed: bool,
     thread: Unparker,
     closes: AtomicBool,
 }
@@ -82,39 +93,44 @@ impl Desk {
 
     /// Does what is to be done, unless another thread does. Returns what is left to wait for, if this thread was the one.
     pub(crate) fn serve(&self) -> Option<Left> {
-        let mut left = Left { is_awaiting: false, has_moved: false };
-        loop {
+        let left = loop {
             // With the fence below: either this thread serves, or the one that does sees the errand afterwards.
             fence(SeqCst);
             let mut place = self.clerk.try_lock()?;
             let clerk = place.as_mut()?;
-            left.has_moved |= clerk.work(&self.errands);
-            left.is_awaiting = clerk.is_awaiting();
+            if clerk.work(&self.errands) && self.is_timed {
+                clerk.moved = Some(Instant::now());
+            }
+            let left = Left { is_awaiting: clerk.is_awaiting(), moved: clerk.moved };
             drop(place);
             fence(SeqCst);
             if self.errands.is_empty() {
-                break;
+                break left;
             }
-        }
+        };
         if left.is_awaiting && self.is_asleep.swap(false, SeqCst) {
             self.thread.unpark();
         }
         Some(left)
     }
 
+    /// [Serves](Self::serve) for a worker without a task. Returns whether it is worth while to look again soon.
+    pub(crate) fn serves_keenly(&self) -> bool {
+        self.serve().is_some_and(|left| left.is_awaiting && left.moved.is_some_and(|moved| moved.elapsed() < KEEN))
+    }
+
     /// Looks for messages until the office closes, at least once in a time of `patience` while some are awaited.
     fn look_on(&self, parker: &Parker, patience: Duration) {
-        let mut sleep = FIRST_SLEEP;
         while !self.closes.load(SeqCst) {
             match self.serve() {
-                Some(Left { is_awaiting: true, has_moved }) => {
-                    sleep = if has_moved { FIRST_SLEEP } else { patience.min(2 * sleep) };
-                    parker.park_timeout(sleep);
+                Some(Left { is_awaiting: true, moved }) => {
+                    let silence = moved.map_or(patience, |moved| moved.elapsed());
+                    parker.park_timeout((silence / SLEEPS).clamp(LEAST_SLEEP, patience));
                 }
                 // Whoever serves after the second look, and leaves something to wait for, sees the flag.
                 Some(_) if self.is_asleep.swap(true, SeqCst) => parker.park(),
                 Some(_) => {}
-                None => parker.park_timeout(FIRST_SLEEP),
+                None => parker.park_timeout(LEAST_SLEEP),
             }
         }
     }
@@ -124,8 +140,8 @@ impl Desk {
 pub(crate) struct Left {
     /// Whether messages are awaited or being sent.
     is_awaiting: bool,
-    /// Whether an errand or a message was there.
-    has_moved: bool,
+    /// When an errand or a message was there last, if a thread looks for them.
+    moved: Option<Instant>,
 }
 
 /// Sends and receives for a rank.
@@ -137,12 +153,14 @@ pub(crate) struct Office {
 impl Office {
     pub(crate) fn open(transport: Box<dyn Transport>) -> Result<Office, std::io::Error> {
         let (name, patience) = (format!("messages-{}", transport.rank()), transport.patience());
-        let clerk = Clerk { transport, awaited: HashMap::new(), early: HashMap::new(), waiting: 0, lost: None };
+        let clerk =
+            Clerk { transport, awaited: HashMap::new(), early: HashMap::new(), waiting: 0, lost: None, moved: None };
         let parker = Parker::new();
         let desk = Desk {
             errands: SegQueue::new(),
             clerk: Mutex::new(Some(clerk)),
             is_asleep: AtomicBool::new(false),
+            is_timed: patience.is_some(),
             thread: parker.unparker().clone(),
             closes: AtomicBool::new(false),
         };
@@ -187,6 +205,8 @@ struct Clerk {
     waiting: usize,
     /// Why no message will come any more.
     lost: Option<Arc<str>>,
+    /// When an errand or a message was there last.
+    moved: Option<Instant>,
 }
 
 impl Clerk {

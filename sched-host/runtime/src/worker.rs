@@ -134,8 +134,9 @@ impl Worker {
         core.note_if_finished();
         core.give_back(&mut self.scratch);
         let mut found = None;
-        for look in 0..QUICK_LOOKS + POLITE_LOOKS {
-            if stay.is_over(&core) {
+        let mut is_expecting = false;
+        for look in 0_u32.. {
+            if stay.is_over(&core) || (look >= QUICK_LOOKS + POLITE_LOOKS && !is_expecting) {
                 break;
             }
             if look < QUICK_LOOKS {
@@ -144,7 +145,7 @@ impl Worker {
             } else {
                 std::thread::yield_now();
             }
-            core.progress();
+            is_expecting = core.progress();
             found = self.look();
             if found.is_some() {
                 break;

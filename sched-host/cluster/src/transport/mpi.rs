@@ -16,8 +16,8 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Source};
 use std::time::Duration;
 
-/// Longest time between two looks for messages: a look takes about a microsecond.
-const PATIENCE: Duration = Duration::from_millis(1);
+/// Longest time between two looks for messages: a look with its wake takes some ten microseconds, less than a hundredth.
+const PATIENCE: Duration = Duration::from_millis(2);
 
 /// The connection of this process to the others.
 pub(crate) struct Mpi {

@@ -9,14 +9,16 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// A hook of the program, set once.
 #[derive(Default)]
 pub(crate) struct Progression {
-    hook: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    hook: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
     has_panicked: AtomicBool,
 }
 
 impl Runtime {
     /// Has workers that find no task call `hook` each time they look for one, before they sleep: to look for messages,
     /// say, whose receipt releases tasks. It must be short, and wait for nothing; a worker that sleeps does not call it.
-    /// (StarPU's progression hooks.) A hook that panics is not called again.
+    /// While it returns true, since a message is expected any moment, the worker that called it does not go to sleep: it
+    /// keeps its processor busy, so that should not last. (StarPU's progression hooks.) A hook that panics is not called
+    /// again.
     ///
     /// Returns whether the hook is set: a runtime has at most one.
     ///
@@ -28,40 +30,68 @@ impl Runtime {
     /// # let runtime = Runtime::builder().registry(components).workers(1).build()?;
     /// let looks = Arc::new(AtomicU64::new(0));
     /// let counted = Arc::clone(&looks);
-    /// assert!(runtime.progression_hook(move || _ = counted.fetch_add(1, Relaxed)));
+    /// // A worker looks a hundred times, however many it would otherwise.
+    /// assert!(runtime.progression_hook(move || counted.fetch_add(1, Relaxed) < 100));
     /// let task = runtime.codelet::<(), ()>("task").cpu("task", |_, ()| {}).build();
-    /// while looks.load(Relaxed) == 0 {
+    /// while looks.load(Relaxed) < 100 {
     ///     runtime.task(&task, ()).submit()?;
     ///     runtime.wait_all()?;
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn progression_hook(&self, hook: impl Fn() + Send + Sync + 'static) -> bool {
+    pub fn progression_hook(&self, hook: impl Fn() -> bool + Send + Sync + 'static) -> bool {
         self.core.progression.hook.set(Box::new(hook)).is_ok()
     }
 }
 
 impl Core {
-    /// Calls the hook of the program.
+    /// Calls the hook of the program. Returns whether the worker is to stay awake.
     #[inline]
-    pub(super) fn progress(&self) {
-        if let Some(hook) = self.progression.hook.get() {
-            self.progression.call(&**hook);
-        }
+    pub(super) fn progress(&self) -> bool {
+        self.progression.hook.get().is_some_and(|hook| self.progression.call(&**hook))
     }
 }
 
 impl Progression {
-    fn call(&self, hook: &(dyn Fn() + Send + Sync)) {
+    fn call(&self, hook: &(dyn Fn() -> bool + Send + Sync)) -> bool {
         if self.has_panicked.load(Relaxed) {
-            return;
+            return false;
         }
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(hook)) {
+        catch_unwind(AssertUnwindSafe(hook)).unwrap_or_else(|payload| {
             // The drop of a payload may panic in turn.
             std::mem::forget(payload);
             if !self.has_panicked.swap(true, Relaxed) {
                 tracing::error!("the progression hook of the program panicked: it is not called again");
             }
-        }
+            false
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Runtime;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn a_worker_does_not_sleep_while_the_hook_expects_something() {
+        let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
+        let runtime = Runtime::builder().registry(components).workers(1).bind(false).build().expect("it starts");
+        let (looks, (expected, is_expected)) = (AtomicU64::new(0), channel());
+        let hook = move || {
+            let look = looks.fetch_add(1, Relaxed);
+            if look == 10_000 {
+                let _ = expected.send(());
+            }
+            look < 10_000
+        };
+        assert!(runtime.progression_hook(hook));
+        // It begins to look after this task, of which there is one.
+        let task = runtime.codelet::<(), ()>("task").cpu("task", |_, ()| {}).build();
+        runtime.task(&task, ()).submit().expect("it is sound");
+        is_expected.recv_timeout(Duration::from_secs(60)).expect("it looks on");
     }
 }
