@@ -17,6 +17,7 @@ use super::task::submit::{Restriction, TaskRef};
 use super::worker::progression::Progression;
 use super::worker::stats::WorkerCounters;
 use crate::context::{ContextCore, PolicyEnv, Roster};
+use crate::device::Device;
 use crate::wait::ended::Ended;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
@@ -309,6 +310,11 @@ impl Core {
     #[inline]
     pub(crate) fn tree_of(&self, record: &Record) -> &Tree {
         &self.roster.get(record.context()).tree
+    }
+
+    /// The device that a worker drives.
+    pub(crate) fn device_of(&self, worker: WorkerId) -> Option<&Arc<Device>> {
+        self.backend.memories.as_ref()?.device_of(worker)
     }
 
     /// Whether nothing is left to do. The number of finished tasks is read before the number of submitted ones: both

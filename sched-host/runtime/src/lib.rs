@@ -206,10 +206,14 @@ impl Runtime {
         let (report, reports) = std::sync::mpsc::channel();
         for id in (0..self.workers()).filter(|id| main.is_none_or(|main| main.index() != *id)) {
             let (core, report) = (Arc::clone(&self.core), report.clone());
-            // Devices are driven from wherever there is room.
-            let binding = binding.filter(|plan| id < plan.workers().len()).cloned();
+            let binding = binding.cloned();
+            let numa = self.core.device_of(WorkerId(id as u32)).and_then(|device| device.info.numa_node);
             let body = move || {
-                let bound = binding.map_or(Ok(false), |plan| plan.bind_current_thread(id).map(|()| true));
+                let bound = binding.map_or(Ok(false), |plan| match id < plan.workers().len() {
+                    true => plan.bind_current_thread(id).map(|()| true),
+                    // Devices are driven from where no core worker is, which has its PU for itself then.
+                    false => plan.bind_current_thread_beside(id, numa).map(|_| false),
+                });
                 let _ = report.send(bound.map_err(|error| error.to_string()));
                 let ends = Arc::clone(&core);
                 let _end = ends.ended.at_end();

@@ -26,7 +26,8 @@
 //! are `double`, or `float` where the compiler's options contain `REAL=float`.
 //!
 //! `SCHED_FAKE_DEVICES` sets what there is: `devices=2 memory=1048576 latency-us=20 bytes-per-us=1000`; with
-//! `single-only=1`, the last device says that it has no double precision.
+//! `single-only=1`, the last device says that it has no double precision. With `without-threads=1`, launches on the first
+//! device return when the kernel has ended.
 
 mod hold;
 mod kernels;
@@ -249,7 +250,11 @@ impl Driver for FakeDriver {
         }
         assert!(kernel != Kernel::Panic, "the kernel `panic` was launched");
         let call = kernels::Call::read(kernel, is_double, launch.args, |buffer| device.buffer(buffer))?;
-        self.start(number, order, Work::Kernel(call))
+        let started = self.start(number, order, Work::Kernel(call))?;
+        if number.0 < device.settings.without_threads {
+            device.queues.wait_for_all(&[started]);
+        }
+        Ok(started)
     }
 
     fn mark(&self, number: DeviceNumber, queue: u32) -> Result<Token, DriverError> {

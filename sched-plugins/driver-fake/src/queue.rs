@@ -80,8 +80,8 @@ impl Queues {
         self.changed.notify_all();
     }
 
-    /// Waits for operations that come before another one.
-    fn wait_for_all(&self, tokens: &[Token]) {
+    /// Waits for operations, of which nobody has seen the end.
+    pub(crate) fn wait_for_all(&self, tokens: &[Token]) {
         let operations = locked(&self.operations);
         let under_way = |operations: &mut HashMap<Token, Ending>| {
             tokens.iter().any(|token| matches!(operations.get(token), Some(None)))

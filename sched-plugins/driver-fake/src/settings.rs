@@ -17,6 +17,9 @@ pub struct Settings {
     pub bytes_per_us: u64,
     /// Number of devices, the last ones, that say that they have no double precision.
     pub single_only: u32,
+    /// Number of devices, the first ones, whose launches return when the kernel has ended, as those of devices without
+    /// threads of their own.
+    pub without_threads: u32,
 }
 
 static INSTALLED: Mutex<Option<Settings>> = Mutex::new(None);
@@ -24,7 +27,14 @@ static INSTALLED: Mutex<Option<Settings>> = Mutex::new(None);
 impl Default for Settings {
     /// One device of 256 MiB, without delay.
     fn default() -> Settings {
-        Settings { devices: 1, memory: 256 << 20, latency: Duration::ZERO, bytes_per_us: 0, single_only: 0 }
+        Settings {
+            devices: 1,
+            memory: 256 << 20,
+            latency: Duration::ZERO,
+            bytes_per_us: 0,
+            single_only: 0,
+            without_threads: 0,
+        }
     }
 }
 
@@ -54,9 +64,13 @@ impl Settings {
                 Some(("latency-us", number)) => settings.latency = Duration::from_micros(number),
                 Some(("bytes-per-us", number)) => settings.bytes_per_us = number,
                 Some(("single-only", number)) => settings.single_only = u32::try_from(number).unwrap_or(u32::MAX),
+                Some(("without-threads", number)) => {
+                    settings.without_threads = u32::try_from(number).unwrap_or(u32::MAX);
+                }
                 _ => {
                     return Err(format!(
-                        "found `{word}`, expected devices=, memory=, latency-us=, bytes-per-us= or single-only= with a number"
+                        "found `{word}`, expected devices=, memory=, latency-us=, bytes-per-us=, single-only= or \
+                         without-threads= with a number"
                     ));
                 }
             }

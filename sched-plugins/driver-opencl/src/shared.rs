@@ -5,7 +5,7 @@
 
 use super::device::Direction;
 use cl3::device::{CL_DEVICE_SVM_CAPABILITIES, CL_DEVICE_SVM_FINE_GRAIN_BUFFER, get_device_info};
-use cl3::error_codes::CL_INVALID_VALUE;
+use cl3::error_codes::CL_MEM_OBJECT_ALLOCATION_FAILURE;
 use cl3::memory::{
     CL_MEM_READ_WRITE, CL_MEM_SVM_FINE_GRAIN_BUFFER, CL_MEM_USE_HOST_PTR, create_buffer, svm_alloc, svm_free,
 };
@@ -41,7 +41,7 @@ impl Shared {
         // SAFETY: the flags are those of shared memory; the context is there as long as the driver.
         let place = unsafe { svm_alloc(context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, bytes as usize, 0) }?;
         if place.is_null() {
-            return Err(CL_INVALID_VALUE);
+            return Err(CL_MEM_OBJECT_ALLOCATION_FAILURE);
         }
         let flags = CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR;
         // SAFETY: the memory has this size, and stays until the buffer is released.

@@ -60,5 +60,6 @@ fn figures_of_an_opencl_device_agree_with_each_other() {
     assert_eq!((cholesky.order, cholesky.tile_size), (60, 20));
     let better = cholesky.device_gflops.max(cholesky.cores_gflops);
     assert!((cholesky.gain - cholesky.both_gflops / better).abs() < 1e-9, "{cholesky:?}");
-    assert!(cholesky.queue_gflops > 0.0 && cholesky.ratio > 0.0, "{cholesky:?}");
+    assert!((cholesky.gain_apart - cholesky.apart_gflops / better).abs() < 1e-9, "{cholesky:?}");
+    assert!(cholesky.apart_gflops > 0.0 && cholesky.queue_gflops > 0.0 && cholesky.ratio > 0.0, "{cholesky:?}");
 }

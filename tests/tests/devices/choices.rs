@@ -1,7 +1,9 @@
 //! Which devices a runtime has.
 
-use super::{On, registry, scale, with_devices};
-use sched_host::runtime::{DeviceChoice, DeviceError, Runtime, StartError};
+use super::{On, SOURCE, registry, scale, with_devices};
+use sched_host::runtime::{DeviceChoice, DeviceError, KernelCall, ReadWrite, Runtime, StartError};
+use sched_host::topology::{BindingPlan, Topology};
+use std::sync::{Arc, OnceLock};
 
 /// The error of a runtime with these devices.
 fn refused(devices: &str) -> String {
@@ -35,6 +37,39 @@ fn devices_come_after_cores_with_memory_of_their_own() {
         runtime.devices().into_iter().map(|of| (of.name, of.worker, of.memory_node)).collect();
     assert_eq!(found, [("fake:1".to_owned(), 2, 1), ("fake:0".to_owned(), 3, 2)]);
     assert_eq!(runtime.workers(), 4);
+}
+
+/// The PUs on which this thread may run.
+fn allowed_here() -> Vec<u32> {
+    let status = std::fs::read_to_string("/proc/thread-self/status").expect("this is Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("it is in the status");
+    let number = |text: &str| -> u32 { text.parse().expect("it is a number") };
+    let pus = line.trim().split(',').flat_map(|range| match range.split_once('-') {
+        Some((first, last)) => number(first)..=number(last),
+        None => number(range)..=number(range),
+    });
+    pus.collect()
+}
+
+/// A core worker that is bound to its PU could not give way to the thread of a device that is made of cores.
+#[test]
+fn devices_are_driven_from_where_no_core_worker_is() {
+    let topology = Topology::this_machine().expect("it is one");
+    for workers in [1, topology.allowed_pus().len()] {
+        let runtime = with_devices("fake:1").topology(topology.clone()).workers(workers).build().expect("it starts");
+        let (seen, array) = (Arc::new(OnceLock::new()), runtime.array(vec![1.0; 4]));
+        let note = Arc::clone(&seen);
+        let scale = runtime.codelet::<(ReadWrite<[f64]>,), ()>("scale").opencl(SOURCE, "scale", move |(), (x,)| {
+            note.get_or_init(allowed_here);
+            KernelCall::over([x.len() as usize]).arg(&x).arg(x.offset()).arg(x.len()).arg(2.0)
+        });
+        runtime.task(&scale.build(), (&array,)).submit().expect("it is taken");
+        runtime.wait_all().expect("no task fails");
+        let plan = BindingPlan::new(&topology, workers).expect("there are PUs");
+        let free = plan.free_pus(None);
+        let expected = if free.is_empty() { allowed_here() } else { free };
+        assert_eq!(seen.get(), Some(&expected), "{workers} workers");
+    }
 }
 
 /// Fake devices are used on request only.

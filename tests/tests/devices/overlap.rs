@@ -1,7 +1,13 @@
-//! Copies for the next task go on while a kernel runs.
+//! Copies for the next task go on while a kernel runs, and what waits for a kernel does not wait for the next.
 
-use super::{On, scale, with_devices};
+use super::{On, SOURCE, scale, with_devices};
+use sched_core::WorkerId;
 use sched_driver_fake::{hold_copies, hold_kernels};
+use sched_host::runtime::{KernelCall, Read, ReadWrite};
+use sched_host::trace::Event;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 #[test]
 fn the_next_inputs_are_copied_while_a_kernel_runs() {
@@ -23,4 +29,58 @@ fn the_next_inputs_are_copied_while_a_kernel_runs() {
             assert_eq!(*runtime.read(array).expect("it was computed"), [value; 8], "{policy}");
         }
     }
+}
+
+/// The kernels of this device have ended when they are launched.
+#[test]
+fn what_waits_for_a_kernel_that_has_ended_does_not_wait_for_the_next() {
+    let runtime = with_devices("fake:0").policy("tree-eager").build().expect("it starts");
+    let (first, second) = (runtime.array(vec![1.0; 8]), runtime.array(vec![2.0; 8]));
+    let (sender, receiver) = channel();
+    let receiver = Mutex::new(receiver);
+    let after = runtime.codelet::<(Read<[f64]>,), ()>("after").cpu("after", move |_, (x,)| {
+        let _ = sender.send(x[0]);
+    });
+    let last = runtime.codelet::<(ReadWrite<[f64]>,), ()>("last").opencl(SOURCE, "scale", move |(), (x,)| {
+        // Far longer than the test takes: it ends the test where nothing comes.
+        let seen = receiver.lock().expect("nobody has panicked").recv_timeout(Duration::from_secs(60));
+        KernelCall::over([x.len() as usize]).arg(&x).arg(x.offset()).arg(x.len()).arg(seen.unwrap_or(f64::NAN))
+    });
+    let (on_device, after, last) = (scale(&runtime, On::Devices), after.build(), last.build());
+    runtime.task_with(&on_device, 10.0, (&first,)).submit().expect("it is taken");
+    runtime.task(&after, (&first,)).submit().expect("it is taken");
+    runtime.task(&last, (&second,)).submit().expect("it is taken");
+    runtime.wait_all().expect("no task fails");
+    assert_eq!(*runtime.read(&second).expect("it was computed"), [20.0; 8]);
+}
+
+/// Its kernels have ended when they are launched: their begin is noted before.
+#[test]
+fn a_trace_shows_the_kernels_of_a_device_without_threads() {
+    let runtime = with_devices("fake:0").policy("tree-eager").trace(100).build().expect("it starts");
+    let array = runtime.array(vec![1.0; 8]);
+    let (begun, has_begun) = channel();
+    let (ended, has_ended) = channel();
+    let (has_begun, has_ended) = (Mutex::new(has_begun), Mutex::new(has_ended));
+    let wait = |receiver: &Mutex<Receiver<()>>| {
+        receiver.lock().expect("nobody has panicked").recv_timeout(Duration::from_secs(60)).expect("it comes")
+    };
+    let on_core = runtime.codelet::<(), ()>("core").cpu("core", move |_, ()| wait(&has_begun)).build();
+    let behind = runtime.codelet::<(), ()>("behind").cpu("behind", move |_, ()| {
+        let _ = ended.send(());
+    });
+    let on_device = runtime.codelet::<(ReadWrite<[f64]>,), ()>("device").opencl(SOURCE, "scale", move |(), (x,)| {
+        let _ = begun.send(());
+        wait(&has_ended);
+        KernelCall::over([x.len() as usize]).arg(&x).arg(x.offset()).arg(x.len()).arg(2.0)
+    });
+    let first = runtime.task(&on_core, ()).submit().expect("it is taken");
+    runtime.task(&behind.build(), ()).after([first]).submit().expect("it is taken");
+    runtime.task(&on_device.build(), (&array,)).submit().expect("it is taken");
+    runtime.wait_all().expect("no task fails");
+    let trace = runtime.take_trace().expect("it was asked for");
+    let place = |is_it: fn(&Event) -> bool| trace.events.iter().position(|stamped| is_it(&stamped.event));
+    let begin = place(|event| matches!(event, Event::Started { worker: WorkerId(1), .. }));
+    let end = place(|event| matches!(event, Event::Ended { worker: WorkerId(0), .. }));
+    assert!(begin.is_some() && begin < end, "{:?}", trace.events);
 }

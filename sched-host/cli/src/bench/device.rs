@@ -31,8 +31,9 @@ use std::time::Duration;
 ///
 /// CHOLESKY: the runtime with its kernels on the device beside the same kernels in one queue written by hand, with
 /// pivots on the host in both; then the cores alone, and cores and device together. GAIN is the speed of both divided
-/// by that of the better one: above 1 if the device is worth its transfers. Threads of the device compete with the
-/// cores where the device is made of cores, so leave some to it by --workers.
+/// by that of the better one: above 1 if the device is worth its transfers. EACH ALONE AT ONCE is the sum of cores and
+/// device that work at the same time, each on a matrix of its own: what there is to gain. Where the device is made of
+/// cores, its threads compete with the workers, so leave some cores to it by --workers.
 ///
 /// Every round measures each of these once, and the medians of all rounds are compared. One round before the first is
 /// not counted: in it kernels are compiled, and the runtime learns how long they take.
@@ -128,6 +129,8 @@ fn text(report: &DeviceBenchReport) -> String {
             row("cores", of.cores_gflops, 1),
             row("cores and device", of.both_gflops, 1),
             row("gain", of.gain, 3),
+            row("each alone at once", of.apart_gflops, 1),
+            row("gain of that", of.gain_apart, 3),
         ];
         text += &format!("\ncholesky of order {}, tiles of {}\n", of.order, of.tile_size);
         text += &table(["GFLOP/S", "MEDIAN"], rows, 1..2);
@@ -167,8 +170,10 @@ mod tests {
                 device_gflops: 47.5,
                 ratio: 0.95,
                 cores_gflops: 60.0,
+                apart_gflops: 96.0,
                 both_gflops: 90.0,
                 gain: 1.5,
+                gain_apart: 1.6,
             }),
         };
         insta::assert_snapshot!(text(&report), @r"
@@ -187,13 +192,15 @@ mod tests {
         overlap        0.750
 
         cholesky of order 2048, tiles of 256
-        GFLOP/S           MEDIAN
-        device              47.5
-        queue by hand       50.0
-        ratio              0.950
-        cores               60.0
-        cores and device    90.0
-        gain               1.500
+        GFLOP/S             MEDIAN
+        device                47.5
+        queue by hand         50.0
+        ratio                0.950
+        cores                 60.0
+        cores and device      90.0
+        gain                 1.500
+        each alone at once    96.0
+        gain of that         1.600
         ");
     }
 }

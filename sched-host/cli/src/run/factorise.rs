@@ -153,17 +153,25 @@ impl<W: Workload> Series<'_, W> {
     /// Runs policies alternately, so that other load of the machine affects all of them.
     fn in_turn(self, files: PictureFiles, record: Option<Sink>, out: &mut dyn Write) -> miette::Result<ExitCode> {
         let rounds = self.options.rounds(self.policies.len());
+        let warm_up = self.options.warm_up;
         let alone = rounds * self.policies.len() == 1;
         let (mut runs, mut trace, mut graph) = (Runs::new(rounds), None, None);
-        for round in 0..rounds {
+        for round in 0..warm_up + rounds {
+            let name = match round.checked_sub(warm_up) {
+                None => format!("warm-up {} of {warm_up}", round + 1),
+                Some(round) => format!("round {} of {rounds}", round + 1),
+            };
             for (place, given) in self.policies.iter().enumerate() {
                 let before = round * self.policies.len() + place;
-                let (runtime, measured) = match alone {
+                let (runtime, measured) = match alone && round >= warm_up {
                     true => self.run(given, W::NAME, before)?,
                     false => self
-                        .run(given, &format!("{} round {} of {rounds}, {given}", W::NAME, round + 1), before)
-                        .wrap_err_with(|| format!("{given}, round {} of {rounds}", round + 1))?,
+                        .run(given, &format!("{} {name}, {given}", W::NAME), before)
+                        .wrap_err_with(|| format!("{given}, {name}"))?,
                 };
+                if round < warm_up {
+                    continue;
+                }
                 runs.add(place, given, &runtime, measured);
                 (trace, graph) = (runtime.take_trace(), runtime.take_graph());
             }
@@ -188,7 +196,8 @@ impl<W: Workload> Series<'_, W> {
         let tiles = progress.phase("making the tiles", || helpers.install(|| W::cut(matrix, problem.tile_size)));
         // Sizes far beyond memory would overflow.
         let tasks = W::tasks(problem.tiles as f64) as u64;
-        let total = tasks * (self.options.rounds(self.policies.len()) * self.policies.len()) as u64;
+        let rounds = self.options.warm_up + self.options.rounds(self.policies.len());
+        let total = tasks * (rounds * self.policies.len()) as u64;
         let work = || {
             progress.tasks(what, &runtime, tasks * before as u64, total, || {
                 self.watching(&runtime, || W::run_in(&runtime, tiles, problem.precision))

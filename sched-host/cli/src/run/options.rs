@@ -25,11 +25,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What several ranks cannot have.
-const ALONE: [&str; 12] = [
+const ALONE: [&str; 13] = [
     "contexts",
     "goals",
     "swap_to",
     "repeat",
+    "warm_up",
     "watch_plugins",
     "main_worker",
     "memory_nodes",
@@ -56,6 +57,11 @@ pub(super) struct Options {
     /// Number of runs with each policy; several produce a table [default: 1, or 5 where policies are compared]
     #[arg(long, short, value_name = "N", value_parser = positive, conflicts_with_all = ["contexts", "goals", "swap_to"])]
     repeat: Option<usize>,
+
+    /// Number of runs with each policy before those that count: in the first run of a process, kernels of devices are
+    /// compiled
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["contexts", "goals", "swap_to"])]
+    pub(super) warm_up: usize,
 
     /// Take plugins into use that are rebuilt, added or removed while the tasks run: each context gets a new tree of
     /// its policy

@@ -139,6 +139,8 @@ pub struct BindingPlan {
     workers: Vec<WorkerBinding>,
     combined: Vec<CombinedWorker>,
     by_pu: BTreeMap<u32, Vec<usize>>,
+    /// Usable PUs that no worker has.
+    free: Vec<WorkerBinding>,
     warnings: Vec<BindingWarning>,
     source: Source,
     /// `None` if the plan is for another machine.
@@ -155,7 +157,7 @@ impl BindingPlan {
         if workers == 0 {
             return Err(BindingError::NoWorkers);
         }
-        let places = places(topology);
+        let mut places = places(topology);
         if places.is_empty() {
             return Err(BindingError::NoAllowedPu { source_name: topology.source().clone() });
         }
@@ -182,6 +184,7 @@ impl BindingPlan {
             combined: combine(topology, &plan, CombinedSizes::default()),
             workers: plan,
             by_pu,
+            free: places.split_off(workers.min(places.len())),
             warnings,
             source: topology.source().clone(),
             hwloc: topology.hwloc.clone().filter(|_| topology.is_this_machine()),
@@ -285,6 +288,38 @@ impl BindingPlan {
         self.by_pu.get(&pu).map_or(&[], Vec::as_slice)
     }
 
+    /// The usable PUs that no worker has, ascending: those of cores without workers, if there are any, and of these those
+    /// that are local to the memory node `numa`, if there are any.
+    ///
+    /// ```
+    /// # use sched_machine::topology::{BindingPlan, Topology};
+    /// let machine = Topology::from_synthetic("core:3 pu:2")?;
+    /// assert_eq!(BindingPlan::new(&machine, 2)?.free_pus(None), [4, 5]);
+    /// assert_eq!(BindingPlan::new(&machine, 3)?.free_pus(None), [1, 3, 5]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn free_pus(&self, numa: Option<u32>) -> Vec<u32> {
+        let is_used = |core: Option<u32>| core.is_some() && self.workers.iter().any(|worker| worker.core == core);
+        let free = preferred(self.free.iter().collect(), |place| !is_used(place.core));
+        let free = preferred(free, |place| numa.is_some() && place.numa == numa);
+        let mut pus: Vec<u32> = free.into_iter().map(|place| place.pu).collect();
+        pus.sort_unstable();
+        pus
+    }
+
+    /// Binds the calling thread, that of `worker` without a PU of its own, to the [free PUs](Self::free_pus); the operating
+    /// system chooses among them. Returns whether there are any: otherwise the thread keeps its binding.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bind_current_thread`](Self::bind_current_thread), but for [`BindingError::UnknownWorker`].
+    pub fn bind_current_thread_beside(&self, worker: usize, numa: Option<u32>) -> Result<bool, BindingError> {
+        let pus = self.free_pus(numa);
+        let Some(first) = pus.first() else { return Ok(false) };
+        self.bind(worker, *first, &pus).map(|()| true)
+    }
+
     /// Binds the calling thread to the PU of `worker`. Other threads keep their binding.
     ///
     /// # Errors
@@ -302,22 +337,34 @@ impl BindingPlan {
     ///
     /// As for [`bind_current_thread`](Self::bind_current_thread).
     pub fn bind_current_thread_to(&self, workers: &[usize]) -> Result<(), BindingError> {
-        let mut set = CpuSet::new();
-        let mut last = None;
-        for &worker in workers {
-            let Some(place) = self.workers.get(worker) else {
-                return Err(BindingError::UnknownWorker { worker, workers: self.workers.len() });
-            };
-            let refused = |why| BindingError::Refused { worker, pu: place.pu, why };
-            set.set(usize::try_from(place.pu).map_err(|error| refused(error.to_string()))?);
-            last = Some((worker, place.pu));
-        }
-        let Some((worker, pu)) = last else { return Ok(()) };
+        let place = |worker: &usize| {
+            let unknown = BindingError::UnknownWorker { worker: *worker, workers: self.workers.len() };
+            self.workers.get(*worker).map(|place| place.pu).ok_or(unknown)
+        };
+        let pus = workers.iter().map(place).collect::<Result<Vec<u32>, BindingError>>()?;
+        let Some((worker, pu)) = workers.last().zip(pus.last()) else { return Ok(()) };
+        self.bind(*worker, *pu, &pus)
+    }
+
+    /// Binds the calling thread to `pus`; an error names `worker` and `pu`.
+    fn bind(&self, worker: usize, pu: u32, pus: &[u32]) -> Result<(), BindingError> {
         let Some(hwloc) = &self.hwloc else {
             return Err(BindingError::NotThisMachine { worker, source_name: self.source.clone() });
         };
         let refused = |why| BindingError::Refused { worker, pu, why };
+        let mut set = CpuSet::new();
+        for pu in pus {
+            set.set(usize::try_from(*pu).map_err(|error| refused(error.to_string()))?);
+        }
         hwloc.bind_cpu(&set, CpuBindingFlags::THREAD).map_err(|error| refused(error.to_string()))
+    }
+}
+
+/// Those that are preferred; all if none is.
+fn preferred(places: Vec<&WorkerBinding>, is_preferred: impl Fn(&WorkerBinding) -> bool) -> Vec<&WorkerBinding> {
+    match places.iter().any(|place| is_preferred(place)) {
+        true => places.into_iter().filter(|place| is_preferred(place)).collect(),
+        false => places,
     }
 }
 

@@ -1,10 +1,11 @@
-//! Compiled kernels, each once in a process.
+//! Compiled sources and their kernels, each once in a process.
 
 use super::Device;
 use parking_lot::Mutex;
-use sched_core::driver::{DriverError, KernelId, Source};
+use sched_core::driver::{DriverError, KernelId, ModuleId, Source};
 use sched_text::hash;
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, OnceLock};
 
 /// Source of a kernel: text in the language of the driver, or what a compiler has made of it.
@@ -63,22 +64,31 @@ impl From<&'static str> for KernelSource {
     }
 }
 
-/// A kernel on a device: the address of the driver, which stays open, then device, hash of the source, and entry.
-type Key = (usize, u32, u128, String);
-type Compiled = Arc<OnceLock<Result<KernelId, DriverError>>>;
+/// A source on a device: the address of the driver, which stays open, then device, and hash of the source.
+type Key = (usize, u32, u128);
+type Once<T> = Arc<OnceLock<Result<T, DriverError>>>;
+type List<K, T> = Mutex<Option<HashMap<K, Once<T>>>>;
 
-/// Kernels that were compiled, or could not be. Devices compile at the same time: only the list is locked.
-static COMPILED: Mutex<Option<HashMap<Key, Compiled>>> = Mutex::new(None);
+/// Sources that were compiled, or could not be. Devices compile at the same time: only the lists are locked.
+static MODULES: List<Key, ModuleId> = Mutex::new(None);
+
+/// Their kernels, by entry.
+static KERNELS: List<(Key, String), KernelId> = Mutex::new(None);
+
+/// What is made once.
+fn once<K: Eq + Hash, T>(list: &List<K, T>, key: K) -> Once<T> {
+    Arc::clone(list.lock().get_or_insert_default().entry(key).or_default())
+}
 
 impl Device {
     /// A kernel of a source, which is compiled if it is the first time.
     pub(crate) fn kernel(&self, source: &KernelSource, entry: &str) -> Result<KernelId, DriverError> {
-        let key = (Arc::as_ptr(&self.driver).addr(), self.number.0, source.hash, entry.to_owned());
-        let compiled = Arc::clone(COMPILED.lock().get_or_insert_default().entry(key).or_default());
-        let compile = || {
-            let module = self.driver.load(self.number, source.source())?;
+        let key = (Arc::as_ptr(&self.driver).addr(), self.number.0, source.hash);
+        let load = || self.driver.load(self.number, source.source());
+        let make = || {
+            let module = once(&MODULES, key).get_or_init(load).clone()?;
             self.driver.kernel(self.number, module, entry)
         };
-        self.note(compiled.get_or_init(compile).clone())
+        self.note(once(&KERNELS, (key, entry.to_owned())).get_or_init(make).clone())
     }
 }

@@ -59,7 +59,7 @@ enum Start {
 impl Worker {
     /// The device that this worker drives.
     pub(crate) fn device(&self) -> Option<Arc<Device>> {
-        self.core.backend.memories.as_ref()?.device_of(self.id).cloned()
+        self.core.device_of(self.id).cloned()
     }
 
     /// Executes tasks on a device until the runtime stops.
@@ -68,6 +68,15 @@ impl Worker {
         let mut waiting: Option<(Prepared, DriverError)> = None;
         let mut last_end = Instant::now();
         loop {
+            // A device without threads of its own has ended a kernel when it is launched. What waits for its end does not
+            // wait for the next task as well.
+            let first = pipeline.front().map(|first| device.note(device.driver.poll(device.number, first.token)));
+            if let Some(end) = first.and_then(Result::transpose)
+                && let Some(first) = pipeline.pop_front()
+            {
+                last_end = self.leave(device, first, end, last_end, &pipeline);
+                continue;
+            }
             let next = match waiting.take() {
                 Some((task, error)) if pipeline.is_empty() => {
                     self.start_alone(device, task, error);
@@ -87,13 +96,8 @@ impl Worker {
             match next {
                 Some(Work::Alone(slot)) => {
                     let Some(task) = self.prepare(device, slot) else { continue };
-                    match self.start(device, task) {
-                        Start::UnderWay(task) => {
-                            if pipeline.is_empty() {
-                                self.present(&task.task);
-                            }
-                            pipeline.push_back(task);
-                        }
+                    match self.start(device, task, pipeline.is_empty()) {
+                        Start::UnderWay(task) => pipeline.push_back(task),
                         Start::NoRoom(task, error) => waiting = Some((task, error)),
                         Start::Gone => {}
                     }
@@ -102,15 +106,27 @@ impl Worker {
                 None => {
                     let Some(first) = pipeline.pop_front() else { continue };
                     let end = device.note(device.driver.wait(device.number, first.token));
-                    let length = first.launched.max(last_end).elapsed();
-                    last_end = Instant::now();
-                    self.finish(device, first.task, end, length);
-                    if let Some(next) = pipeline.front() {
-                        self.present(&next.task);
-                    }
+                    last_end = self.leave(device, first, end, last_end, &pipeline);
                 }
             }
         }
+    }
+
+    /// Ends the task that was the first of the pipeline, after the one that ended at `last_end`; returns when it ended.
+    fn leave(
+        &mut self,
+        device: &Device,
+        first: UnderWay,
+        end: Result<Finished, DriverError>,
+        last_end: Instant,
+        others: &VecDeque<UnderWay>,
+    ) -> Instant {
+        let (length, now) = (first.launched.max(last_end).elapsed(), Instant::now());
+        self.finish(device, first.task, end, length);
+        if let Some(next) = others.front() {
+            self.present(&next.task);
+        }
+        now
     }
 
     /// Starts a task that had no room beside others, and waits for its end. Where others use what stands in the way, it
@@ -118,14 +134,13 @@ impl Worker {
     fn start_alone(&mut self, device: &Arc<Device>, mut task: Prepared, error: DriverError) {
         let started = loop {
             let seen = device.arena.changes();
-            match self.start(device, task) {
+            match self.start(device, task, true) {
                 Start::NoRoom(again, _) if device.arena.wait_for_change(seen) => task = again,
                 other => break other,
             }
         };
         match started {
             Start::UnderWay(UnderWay { task, token, launched }) => {
-                self.present(&task);
                 let end = device.note(device.driver.wait(device.number, token));
                 self.finish(device, task, end, launched.elapsed());
             }
@@ -165,8 +180,8 @@ impl Worker {
         Some(task)
     }
 
-    /// Copies the inputs of a task and launches its kernel.
-    fn start(&mut self, device: &Device, mut task: Prepared) -> Start {
+    /// Copies the inputs of a task and launches its kernel, which the device executes at once if it `is_first`.
+    fn start(&mut self, device: &Device, mut task: Prepared, is_first: bool) -> Start {
         let core = Arc::clone(&self.core);
         let (Some(job), Some(memories)) = (&task.taken.job, &core.backend.memories) else { return Start::Gone };
         pin(&**job, device, true);
@@ -197,13 +212,18 @@ impl Worker {
         }
         let (submitter, me) = (self.submitter.clone(), self.id);
         let crew = Crew::alone(&me, &submitter);
+        if is_first {
+            self.present(&task);
+        }
         let launched = Instant::now();
         let ran = catch_unwind(AssertUnwindSafe(|| job.run(task.implementation, &crew)));
         match (ran, device.take_launched()) {
             (Ok(()), Some(token)) => Start::UnderWay(UnderWay { task, token, launched }),
             // An implementation for this architecture that is a closure has run here.
             (Ok(()), None) => {
-                self.present(&task);
+                if !is_first {
+                    self.present(&task);
+                }
                 self.finish(device, task, Ok(Finished::default()), launched.elapsed());
                 Start::Gone
             }
@@ -211,6 +231,9 @@ impl Worker {
                 pin(&**job, device, false);
                 let outcome = unwound(task.slot, &task.taken, task.implementation, self.id, payload);
                 task.some_bad = false;
+                if is_first {
+                    self.withdraw(&task, true, None);
+                }
                 self.end(task.slot, task.taken, &outcome);
                 Start::Gone
             }
@@ -230,16 +253,23 @@ impl Worker {
         }
     }
 
+    /// Notes that the device does not execute the kernel of a task any more, for which it has `measured` this time.
+    fn withdraw(&mut self, task: &Prepared, has_failed: bool, measured: Option<Duration>) {
+        let core = &self.core;
+        if core.backend.is_followed.load(Relaxed) {
+            self.note_end(task.slot, &Crew::alone(&self.id, &self.submitter), self.id, has_failed, measured);
+        }
+        core.backend.times.post_exec(self.id);
+        core.counters[self.id.index()].executing.set(None);
+    }
+
     /// Ends a task whose kernel has ended, after this time on the device.
     fn finish(&mut self, device: &Device, mut task: Prepared, end: Result<Finished, DriverError>, length: Duration) {
         let core = Arc::clone(&self.core);
         let (slot, record) = (task.slot, core.records.get(task.slot.id()));
         enter_task(core.id, record.context());
-        if core.backend.is_followed.load(Relaxed) {
-            let measured = end.as_ref().ok().and_then(|end| end.nanos).map(Duration::from_nanos);
-            self.note_end(slot, &Crew::alone(&self.id, &self.submitter), self.id, end.is_err(), measured);
-        }
-        core.backend.times.post_exec(self.id);
+        let measured = end.as_ref().ok().and_then(|end| end.nanos).map(Duration::from_nanos);
+        self.withdraw(&task, end.is_err(), measured);
         let outcome = match (&mut task.taken.job, end) {
             (Some(job), Ok(Finished { nanos })) => {
                 pin(&**job, device, false);
@@ -266,7 +296,6 @@ impl Worker {
             (None, _) => Outcome::Done,
         };
         let counters = &core.counters[self.id.index()];
-        counters.executing.set(None);
         counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
         self.end(slot, task.taken, &outcome);
     }
@@ -285,10 +314,7 @@ impl Worker {
         let place = TaskPlace { slot, record: core.records.get(slot.id()) };
         let archs: ArchSet = taken.job.as_ref().map_or(ArchSet::EMPTY, |job| job.facts().archs);
         let tree = core.tree_of(place.record);
-        let is_lost = |worker| {
-            let device = core.backend.memories.as_ref().and_then(|memories| memories.device_of(worker));
-            device.is_some_and(|device| device.is_lost())
-        };
+        let is_lost = |worker| core.device_of(worker).is_some_and(|device| device.is_lost());
         let others: WorkerSet = WorkerSet::first(core.facts.len() as u32)
             .iter()
             .filter(|other| *other != self.id && !is_lost(*other) && tree.serves(*other))

@@ -17,6 +17,7 @@ use sched_text::median;
 use sched_tree::plugin::Registry;
 use serde::Serialize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// What to measure.
@@ -87,10 +88,15 @@ pub struct DeviceCholesky {
     pub ratio: f64,
     /// GFlop/s of the runtime with the cores alone.
     pub cores_gflops: f64,
-    /// GFlop/s of the runtime with cores and device.
+    /// GFlop/s of cores and device at the same time, each with matrices of its own: what there is to gain at most. A
+    /// device that is made of cores, or shares their memory, slows them down.
+    pub apart_gflops: f64,
+    /// GFlop/s of the runtime with cores and device on one matrix.
     pub both_gflops: f64,
     /// The speed of both divided by that of the better one.
     pub gain: f64,
+    /// The speed of both apart divided by that of the better one.
+    pub gain_apart: f64,
 }
 
 /// The results of all measurements.
@@ -194,6 +200,7 @@ struct Round {
     queue_gflops: f64,
     device_gflops: f64,
     cores_gflops: f64,
+    apart_gflops: f64,
     both_gflops: f64,
 }
 
@@ -231,12 +238,39 @@ impl Contest<'_> {
             let device = Where::arch(bare.arch());
             round.device_gflops = gflops(&self.with_device, cut(), Some(&device))?;
             round.cores_gflops = gflops(&self.cores, cut(), None)?;
+            round.apart_gflops = self.apart(&device, cut)?;
             round.both_gflops = gflops(&self.with_device, cut(), None)?;
         }
         if counts {
             self.rounds.push(round);
         }
         Ok(())
+    }
+
+    /// GFlop/s of the device and of the cores at the same time, each with matrices of its own. Who has ended goes on with
+    /// another matrix until both have ended one, so that neither has the machine for itself.
+    fn apart(&self, device: &Where, cut: impl Fn() -> LowerTiles + Sync) -> Result<f64, DeviceBenchError> {
+        let ended = AtomicUsize::new(0);
+        let speed = |runtime: &Runtime, only: Option<&Where>| -> Result<f64, WorkloadError> {
+            let (mut flops, mut seconds) = (0.0, 0.0);
+            loop {
+                let factored = run::<f64>(runtime, cut(), only);
+                if seconds == 0.0 {
+                    ended.fetch_add(1, Ordering::Relaxed);
+                }
+                let figures = factored?.figures;
+                (flops, seconds) = (flops + figures.flops, seconds + figures.makespan.as_secs_f64());
+                if ended.load(Ordering::Relaxed) > 1 {
+                    return Ok(flops / seconds.max(f64::MIN_POSITIVE) / 1e9);
+                }
+            }
+        };
+        let (on_device, on_cores) = std::thread::scope(|scope| {
+            let on_device = scope.spawn(|| speed(&self.with_device, Some(device)));
+            let on_cores = speed(&self.cores, None);
+            (on_device.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)), on_cores)
+        });
+        Ok(on_device? + on_cores?)
     }
 
     /// Seconds for tasks that read these arrays in turn.
@@ -278,6 +312,7 @@ impl Contest<'_> {
         };
         let (queue_gflops, device_gflops) = (of(|round| round.queue_gflops), of(|round| round.device_gflops));
         let (cores_gflops, both_gflops) = (of(|round| round.cores_gflops), of(|round| round.both_gflops));
+        let apart_gflops = of(|round| round.apart_gflops);
         let order = self.wanted.tiles * self.wanted.tile_size;
         let cholesky = (flops::cholesky(order) > 0.0).then(|| DeviceCholesky {
             order,
@@ -286,7 +321,9 @@ impl Contest<'_> {
             device_gflops,
             ratio: device_gflops / queue_gflops,
             cores_gflops,
+            apart_gflops,
             both_gflops,
+            gain_apart: apart_gflops / device_gflops.max(cores_gflops),
             gain: both_gflops / device_gflops.max(cores_gflops),
         });
         (rate, copies, cholesky)

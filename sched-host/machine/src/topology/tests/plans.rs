@@ -26,6 +26,20 @@ fn cores_are_used_before_hyperthreads() -> Result<(), Box<dyn Error>> {
 }
 
 #[test]
+fn pus_without_workers_are_free_those_of_whole_cores_first() -> Result<(), Box<dyn Error>> {
+    let machine = Topology::from_synthetic("node:2 core:2 pu:2")?;
+    let free = |workers: usize, numa| BindingPlan::new(&machine, workers).map(|plan| plan.free_pus(numa));
+    assert_eq!(free(1, None)?, [2, 3, 4, 5, 6, 7]);
+    assert_eq!((free(1, Some(0))?, free(1, Some(1))?), (vec![2, 3], vec![4, 5, 6, 7]));
+    // Node 0 has no whole core left.
+    assert_eq!(free(3, Some(0))?, [6, 7]);
+    // Second hardware threads only.
+    assert_eq!((free(4, None)?, free(5, Some(0))?), (vec![1, 3, 5, 7], vec![3]));
+    assert_eq!((free(8, None)?, free(9, Some(0))?), (vec![], vec![]));
+    Ok(())
+}
+
+#[test]
 fn a_machine_without_cores_is_used_pu_by_pu() -> Result<(), Box<dyn Error>> {
     let machine = Topology::from_synthetic("pu:3")?;
     assert_eq!(pus(&BindingPlan::new(&machine, 3)?), [0, 1, 2]);
