@@ -5,6 +5,7 @@ use crate::office::{Desk, Room};
 use crate::transport::{Arrived, Parcel, Tag};
 use sched_graph::ranks::Holders;
 use sched_runtime::{DataError, Handle, Lease, Runtime};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// What every rank knows of a datum. All of them see the same submissions, so all know the same.
@@ -12,6 +13,8 @@ pub(crate) struct Datum {
     /// Its number among the data of the cluster.
     pub(crate) index: u32,
     pub(crate) holders: Holders,
+    /// The ranks that have a part of a reduction which the owner has not got yet, in the order in which they began.
+    pub(crate) pending: SmallVec<[u32; 2]>,
     /// Size of its value.
     pub(crate) bytes: u64,
     pub(crate) courier: Arc<dyn Courier>,
@@ -31,7 +34,10 @@ pub(crate) trait Courier: Send + Sync {
     /// Replaces the value, before the tasks submitted from now on.
     fn receive(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, from: usize, tag: Tag) -> Result<(), DataError>;
 
-    /// Makes room for a value that a task will write.
+    /// Adds a part of a reduction to the value, before the tasks submitted from now on.
+    fn add(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, from: usize, tag: Tag) -> Result<(), DataError>;
+
+    /// Makes room for a value that a task will write; of a reduction, one to which nothing has been added.
     fn make_room(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError>;
 
     /// Gives the memory of a copy back.
@@ -49,7 +55,12 @@ pub(crate) struct Of<T, F> {
     pub(crate) handle: Handle<T>,
     /// Makes a value of the right size, for a message to be copied to.
     pub(crate) room: F,
+    /// Adds a value to another, if the data is a reduction.
+    pub(crate) combine: Option<Combine<T>>,
 }
+
+/// Adds a value to another.
+pub(crate) type Combine<T> = Arc<dyn Fn(&mut T, T) + Send + Sync>;
 
 impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Courier for Of<T, F> {
     fn send(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, to: usize, tag: Tag) -> Result<(), DataError> {
@@ -66,6 +77,12 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Courier for Of<
     fn receive(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, from: usize, tag: Tag) -> Result<(), DataError> {
         let (desk, of) = (Arc::clone(desk), Arc::clone(&self));
         let then = move |lease| desk.receive(from, tag, Box::new(Place { lease, of }));
+        runtime.lease_write(&self.handle, then)
+    }
+
+    fn add(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, from: usize, tag: Tag) -> Result<(), DataError> {
+        let (desk, of) = (Arc::clone(desk), Arc::clone(&self));
+        let then = move |lease| desk.receive(from, tag, Box::new(Sum { lease, of }));
         runtime.lease_write(&self.handle, then)
     }
 
@@ -109,23 +126,53 @@ struct Place<T: Send + Sync + 'static, F> {
 impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Place<T, F> {
     fn fill(self: Box<Self>, arrived: &mut dyn Arrived) {
         let Place { mut lease, of } = *self;
-        let has_room = {
+        let taken = {
             let mut value = lease.writing();
             if value.bytes_mut().len() != arrived.len() {
                 *value = (of.room)();
             }
-            let place = value.bytes_mut();
-            let fits = place.len() == arrived.len();
-            if fits {
-                arrived.copy_to(place);
-            }
-            fits.then_some(()).ok_or(place.len())
+            take(arrived, &mut *value)
         };
-        if let Err(here) = has_room {
-            // The message has to be taken, whatever becomes of it.
-            let came = arrived.len();
-            let _ = arrived.to_vec();
-            lease.fail(&format!("a message of {came} bytes came for data of {here}: ranks make it of different sizes"));
+        if let Err(why) = taken {
+            lease.fail(&why);
+        }
+    }
+
+    fn fail(self: Box<Self>, why: &str) {
+        self.lease.fail(why);
+    }
+}
+
+/// Copies a message to a value, which is of its size.
+fn take<T: Message>(arrived: &mut dyn Arrived, value: &mut T) -> Result<(), String> {
+    let (came, place) = (arrived.len(), value.bytes_mut());
+    if place.len() == came {
+        arrived.copy_to(place);
+        return Ok(());
+    }
+    // The message has to be taken, whatever becomes of it.
+    let _ = arrived.to_vec();
+    let here = place.len();
+    Err(format!("a message of {came} bytes came for data of {here}: ranks make it of different sizes"))
+}
+
+/// A value to which what is received is added.
+struct Sum<T: Send + Sync + 'static, F> {
+    lease: Lease<Handle<T>>,
+    of: Arc<Of<T, F>>,
+}
+
+impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Sum<T, F> {
+    fn fill(self: Box<Self>, arrived: &mut dyn Arrived) {
+        let Sum { mut lease, of } = *self;
+        let mut part = (of.room)();
+        let taken = take(arrived, &mut part);
+        // Nothing is added to what was not computed.
+        let is_good = lease.reading().is_ok();
+        match (taken, &of.combine, is_good) {
+            (Ok(()), Some(combine), true) => combine(&mut *lease.writing(), part),
+            (Err(why), ..) => lease.fail(&why),
+            _ => {}
         }
     }
 

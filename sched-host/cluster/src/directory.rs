@@ -22,7 +22,7 @@ impl Directory {
     /// The accesses of a task of this codelet, which `visit` passes to a visitor with the numbers of data.
     ///
     /// # Errors
-    /// If data is not the cluster's, or is reduced.
+    /// If data is not the cluster's.
     #[inline]
     pub(crate) fn accesses(
         &self,
@@ -32,14 +32,12 @@ impl Directory {
         let mut accesses = Accesses::new();
         let mut refused = None;
         visit(&mut |number, mode| match self.place(number) {
-            Some(place) if mode != AccessMode::Redux => accesses.push((place, mode)),
-            known => _ = refused.get_or_insert((number, known.is_some())),
+            Some(place) => accesses.push((place, mode)),
+            None => _ = refused.get_or_insert(number),
         });
-        let codelet = || codelet.to_owned();
         match refused {
             None => Ok(accesses),
-            Some((data, true)) => Err(ClusterError::Reduced { codelet: codelet(), data }),
-            Some((data, false)) => Err(ClusterError::NotShared { codelet: codelet(), data }),
+            Some(data) => Err(ClusterError::NotShared { codelet: codelet.to_owned(), data }),
         }
     }
 

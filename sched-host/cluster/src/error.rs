@@ -22,16 +22,6 @@ pub enum ClusterError {
         /// Number of the data.
         data: u64,
     },
-    /// An access that ranks cannot have.
-    #[error(
-        "codelet `{codelet}` reduces data {data}: a reduction does not cross ranks; reduce on each rank, and combine the results"
-    )]
-    Reduced {
-        /// The codelet.
-        codelet: String,
-        /// Number of the data.
-        data: u64,
-    },
     /// More data than messages can name.
     #[error("there are {most} data already, and messages can name no more")]
     TooMany {

@@ -32,8 +32,8 @@
 //! ```
 //!
 //! # What it does not do
-//! Reductions, recorded graphs and data in parts do not cross ranks: use them for the data of one rank. A value that is
-//! sent is that of a whole [`Handle`]. Messages are smaller than 2 GiB.
+//! Recorded graphs and data in parts do not cross ranks: use them for the data of one rank. A value that is sent is that
+//! of a whole [`Handle`]. Messages are smaller than 2 GiB.
 
 mod agree;
 mod data;
@@ -44,6 +44,7 @@ mod message;
 mod office;
 #[cfg(feature = "mpi")]
 mod program;
+mod shared;
 mod submission;
 #[cfg(test)]
 mod tests;
@@ -54,14 +55,12 @@ pub use error::ClusterError;
 pub use message::Message;
 pub use traffic::Sent;
 
-use agree::{Among, Deed, Log};
-use data::{Courier, Datum, Of};
+use agree::{Among, Log};
 use directory::Directory;
 use office::Office;
 use parking_lot::Mutex;
-use sched_graph::AccessMode;
-use sched_graph::ranks::{Grid, Holders};
-use sched_runtime::{Data, Handle, Runtime, StartError};
+use sched_graph::ranks::Grid;
+use sched_runtime::{Runtime, StartError};
 use sched_text::hash::digest;
 use std::fmt;
 use std::sync::Arc;
@@ -219,116 +218,11 @@ impl Cluster {
         &self.runtime
     }
 
-    /// Registers data that a rank owns: `value` makes it there. Elsewhere the handle stands for a copy, which takes
-    /// memory, made by `room`, from the first message on; until then, and after a [`flush`](Self::flush), it has the
-    /// default value of its type. All ranks register the same data in the same order.
-    ///
-    /// # Errors
-    /// [`ClusterError::NoRank`]; [`ClusterError::TooMany`].
-    pub fn register_on<T: Message + Default>(
-        &self,
-        rank: usize,
-        value: impl FnOnce() -> T,
-        room: impl Fn() -> T + Send + Sync + 'static,
-    ) -> Result<Handle<T>, ClusterError> {
-        self.check_rank(rank)?;
-        let value = if rank == self.rank { value() } else { T::default() };
-        let bytes = if rank == self.rank { value.bytes().len() } else { room().bytes().len() };
-        let handle = self.runtime.register_sized(value, bytes as u64);
-        let mut state = self.state.lock();
-        let index = state.data.next();
-        state.log.note_deed(Deed::Register, rank, index);
-        if index >= self.most_tag / 2 - 2 {
-            return Err(ClusterError::TooMany { most: index });
-        }
-        let courier: Arc<dyn Courier> = Arc::new(Of { handle: handle.clone(), room });
-        let datum = Datum { index, holders: Holders::owned_by(rank), bytes: bytes as u64, courier };
-        state.data.add(number(&handle), datum);
-        Ok(handle)
-    }
-
     /// The owner of block (`row`, `column`) where blocks are dealt to a grid of ranks in turn, which is as square as
     /// their number allows (the distribution of ScaLAPACK, Choi et al. 1992).
     #[must_use]
     pub fn block_cyclic(&self, row: usize, column: usize) -> usize {
         self.grid.owner(row, column)
-    }
-
-    fn with_datum<T: Message>(
-        &self,
-        handle: &Handle<T>,
-        (deed, rank): (Deed, usize),
-        body: impl FnOnce(&mut Datum, &mut Traffic) -> Result<(), ClusterError>,
-    ) -> Result<(), ClusterError> {
-        let data = number(handle);
-        let mut state = self.state.lock();
-        let unknown = ClusterError::NotShared { codelet: "(no codelet)".to_owned(), data };
-        let State { data: known, traffic, log, .. } = &mut *state;
-        let datum = known.find(data).ok_or(unknown)?;
-        log.note_deed(deed, rank, datum.index);
-        body(datum, traffic)
-    }
-
-    /// Brings a value to a rank, where the runtime [reads](Runtime::read) it then. All ranks call it.
-    ///
-    /// # Errors
-    /// [`ClusterError::NoRank`]; if no rank owns the data.
-    pub fn bring<T: Message>(&self, handle: &Handle<T>, rank: usize) -> Result<(), ClusterError> {
-        self.check_rank(rank)?;
-        self.with_datum(handle, (Deed::Bring, rank), |datum, traffic| {
-            self.prepare(datum, AccessMode::Read, rank, traffic)
-        })
-    }
-
-    /// Brings a value to all ranks, along a tree: each of them passes it on to some others. All of them call it.
-    ///
-    /// # Errors
-    /// If no rank owns the data.
-    pub fn bring_everywhere<T: Message>(&self, handle: &Handle<T>) -> Result<(), ClusterError> {
-        (0..self.ranks).try_for_each(|rank| self.bring(handle, rank))
-    }
-
-    /// Gives data to another rank, which owns it from now on. All ranks call it.
-    ///
-    /// # Errors
-    /// [`ClusterError::NoRank`]; if no rank owns the data.
-    pub fn give<T: Message>(&self, handle: &Handle<T>, rank: usize) -> Result<(), ClusterError> {
-        self.bring(handle, rank)?;
-        self.with_datum(handle, (Deed::Give, rank), |datum, _| {
-            datum.holders.give(rank);
-            Ok(())
-        })
-    }
-
-    /// Drops the copies of data outside its owner, whose memory is given back, after the tasks so far. All ranks call it.
-    ///
-    /// # Errors
-    /// If no rank owns the data.
-    pub fn flush<T: Message>(&self, handle: &Handle<T>) -> Result<(), ClusterError> {
-        self.with_datum(handle, (Deed::Flush, 0), |datum, _| {
-            if datum.holders.has_copy(self.rank) {
-                Arc::clone(&datum.courier).forget(&self.runtime)?;
-            }
-            datum.holders.flush();
-            Ok(())
-        })
-    }
-
-    /// Takes data out of the cluster, after the tasks so far. Its owner gets the value. All ranks call it.
-    ///
-    /// # Errors
-    /// If no rank owns the data, or its value was not computed.
-    pub fn unregister<T: Message + Default>(&self, handle: Handle<T>) -> Result<Option<T>, ClusterError> {
-        let data = number(&handle);
-        let mut state = self.state.lock();
-        let datum = state.data.remove(data);
-        let datum = datum.ok_or(ClusterError::NotShared { codelet: "(no codelet)".to_owned(), data })?;
-        state.log.note_deed(Deed::Unregister, 0, datum.index);
-        drop(state);
-        if datum.holders.owner() != self.rank {
-            return Ok(None);
-        }
-        Ok(Some(std::mem::take(&mut *self.runtime.write(&handle)?)))
     }
 
     /// Waits until all tasks have ended on every rank. All ranks call it, and get the same word.
@@ -395,9 +289,4 @@ impl Drop for Cluster {
         }
         self.office.give_up("the rank ends");
     }
-}
-
-/// Number of data in this process.
-fn number<T: Send + Sync + 'static>(handle: &Handle<T>) -> u64 {
-    handle.header().number()
 }

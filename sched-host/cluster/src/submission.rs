@@ -9,13 +9,22 @@ use sched_graph::AccessMode;
 use sched_graph::ranks::rank_of;
 use sched_runtime::{AccessList, Codelet, SubmitError, TaskBuilder, TaskRef};
 use sched_text::hash::{GAMMA, fold};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
+/// What a value that arrives does to the one that is there.
+#[derive(Clone, Copy)]
+enum Arrival {
+    Replaces,
+    Adds,
+}
+
 impl Cluster {
-    /// Submits a task, of which all ranks hear: it runs on the owner of the first datum that it writes. Returns it there.
+    /// Submits a task, of which all ranks hear: it runs on the owner of the first datum that it writes, or else reads.
+    /// [Reductions](Self::reduction_on) do not count: to them a task adds wherever it runs. Returns it there.
     ///
     /// # Errors
-    /// If it names data that no rank owns, or a reduction; and see [`SubmitError`].
+    /// If it names data that no rank owns; and see [`SubmitError`].
     pub fn submit<L: AccessList, P: Send + 'static>(
         &self,
         task: TaskBuilder<'_, L, P>,
@@ -91,7 +100,8 @@ impl Cluster {
     fn place(&self, state: &mut State, rank: Option<usize>, codelet: &str, accesses: &Accesses) -> usize {
         let State { data, submitted, log, .. } = state;
         let rank = rank.unwrap_or_else(|| {
-            let owned = accesses.iter().map(|(place, mode)| (*mode, data.at(*place).holders.owner()));
+            let counted = accesses.iter().filter(|(_, mode)| *mode != AccessMode::Redux);
+            let owned = counted.map(|(place, mode)| (*mode, data.at(*place).holders.owner()));
             rank_of(owned, (*submitted % self.ranks as u64) as usize)
         });
         *submitted += 1;
@@ -113,7 +123,10 @@ impl Cluster {
     ) -> Result<Option<TaskRef>, ClusterError> {
         let State { data, traffic, .. } = state;
         for (place, mode) in accesses {
-            self.prepare(data.at_mut(*place), *mode, rank, traffic)?;
+            match mode {
+                AccessMode::Redux => self.contribute(data.at_mut(*place), rank)?,
+                _ => self.prepare(data.at_mut(*place), *mode, rank, traffic)?,
+            }
         }
         let mut task_here = None;
         if rank == self.rank {
@@ -122,10 +135,10 @@ impl Cluster {
             traffic.note(|| InFlight::Task(submitted));
             task_here = Some(submitted);
         }
-        for (place, _) in accesses.iter().filter(|(_, mode)| mode.writes()) {
+        for (place, _) in accesses.iter().filter(|(_, mode)| mode.writes() && *mode != AccessMode::Redux) {
             let datum = data.at_mut(*place);
             if let Some(owner) = datum.holders.write(rank) {
-                self.move_value(datum, rank, owner, traffic)?;
+                self.move_value(datum, (rank, owner), Arrival::Replaces, traffic)?;
             }
         }
         Ok(task_here)
@@ -140,17 +153,60 @@ impl Cluster {
         traffic: &mut Traffic,
     ) -> Result<(), ClusterError> {
         if mode.reads() {
+            self.settle(datum, traffic)?;
             if let Some(from) = datum.holders.bring(rank) {
-                self.move_value(datum, from, rank, traffic)?;
+                self.move_value(datum, (from, rank), Arrival::Replaces, traffic)?;
             }
         } else if rank == self.rank && !datum.holders.has(rank) {
+            Arc::clone(&datum.courier).make_room(&self.runtime)?;
+        }
+        // What was added so far is read, and added up, or overwritten.
+        datum.pending.clear();
+        Ok(())
+    }
+
+    /// Sees to it that a task on `rank` adds to a reduction there, whose other copies are out of date.
+    fn contribute(&self, datum: &mut Datum, rank: usize) -> Result<(), ClusterError> {
+        if datum.pending.is_empty() {
+            datum.holders.flush();
+        }
+        if datum.pending.contains(&(rank as u32)) {
+            return Ok(());
+        }
+        datum.pending.push(rank as u32);
+        if rank == self.rank && rank != datum.holders.owner() {
             Arc::clone(&datum.courier).make_room(&self.runtime)?;
         }
         Ok(())
     }
 
+    /// Adds the parts of a reduction to the value of its owner, along a binomial tree of those that have any.
+    pub(crate) fn settle(&self, datum: &mut Datum, traffic: &mut Traffic) -> Result<(), ClusterError> {
+        if datum.pending.is_empty() {
+            return Ok(());
+        }
+        let owner = datum.holders.owner();
+        let parts = std::mem::take(&mut datum.pending);
+        let parts = parts.into_iter().map(|rank| rank as usize).filter(|rank| *rank != owner);
+        let ranks: SmallVec<[usize; 8]> = std::iter::once(owner).chain(parts).collect();
+        let mut step = 1;
+        while step < ranks.len() {
+            for to in (0..ranks.len() - step).step_by(2 * step) {
+                self.move_value(datum, (ranks[to + step], ranks[to]), Arrival::Adds, traffic)?;
+            }
+            step *= 2;
+        }
+        Ok(())
+    }
+
     /// Sends a value, or receives it, if this rank is one of both.
-    fn move_value(&self, datum: &Datum, from: usize, to: usize, traffic: &mut Traffic) -> Result<(), ClusterError> {
+    fn move_value(
+        &self,
+        datum: &Datum,
+        (from, to): (usize, usize),
+        arrival: Arrival,
+        traffic: &mut Traffic,
+    ) -> Result<(), ClusterError> {
         if from != self.rank && to != self.rank {
             return Ok(());
         }
@@ -162,7 +218,10 @@ impl Cluster {
             courier.send(&self.runtime, desk, to, datum.tag())?;
             traffic.note(|| InFlight::Sent(Arc::clone(&datum.courier)));
         } else {
-            courier.receive(&self.runtime, desk, from, datum.tag())?;
+            match arrival {
+                Arrival::Replaces => courier.receive(&self.runtime, desk, from, datum.tag())?,
+                Arrival::Adds => courier.add(&self.runtime, desk, from, datum.tag())?,
+            }
             traffic.note(|| InFlight::Received(Arc::clone(&datum.courier)));
         }
         Ok(())

@@ -1,3 +1,5 @@
+mod reductions;
+
 use super::{Cluster, ClusterError, Sent};
 use proptest::prelude::*;
 use sched_graph::generate::{cholesky, lu, qr};
