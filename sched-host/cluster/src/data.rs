@@ -2,6 +2,7 @@
 
 use crate::message::Message;
 use crate::office::{Desk, Room};
+use crate::traffic::Flight;
 use crate::transport::{Arrived, Parcel, Tag};
 use sched_graph::ranks::Holders;
 use sched_runtime::{DataError, Handle, Lease, Runtime};
@@ -26,16 +27,24 @@ impl Datum {
     }
 }
 
+/// Where a value goes to, or comes from.
+pub(crate) struct Route {
+    /// The other rank.
+    pub(crate) peer: usize,
+    pub(crate) tag: Tag,
+    pub(crate) flight: Flight,
+}
+
 /// Sends and receives data of one type, in its turn.
 pub(crate) trait Courier: Send + Sync {
     /// Sends the value that it has after the tasks submitted so far.
-    fn send(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, to: usize, tag: Tag) -> Result<(), DataError>;
+    fn send(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, route: Route) -> Result<(), DataError>;
 
     /// Replaces the value, before the tasks submitted from now on.
-    fn receive(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, from: usize, tag: Tag) -> Result<(), DataError>;
+    fn receive(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, route: Route) -> Result<(), DataError>;
 
     /// Adds a part of a reduction to the value, before the tasks submitted from now on.
-    fn add(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, from: usize, tag: Tag) -> Result<(), DataError>;
+    fn add(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, route: Route) -> Result<(), DataError>;
 
     /// Makes room for a value that a task will write; of a reduction, one to which nothing has been added.
     fn make_room(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError>;
@@ -63,26 +72,27 @@ pub(crate) struct Of<T, F> {
 pub(crate) type Combine<T> = Arc<dyn Fn(&mut T, T) + Send + Sync>;
 
 impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Courier for Of<T, F> {
-    fn send(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, to: usize, tag: Tag) -> Result<(), DataError> {
+    fn send(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, route: Route) -> Result<(), DataError> {
         let desk = Arc::clone(desk);
         runtime.lease_read(&self.handle, move |lease| {
             let error = lease.reading().err().map(|error| error.to_string());
             match error {
-                None => desk.send(to, tag, Box::new(Value(lease))),
-                Some(why) => desk.send(to, tag.of_failure(), Box::new(why.into_bytes())),
+                None => desk.send(route.peer, route.tag, Box::new(Value(lease, route.flight))),
+                Some(why) => desk.send(route.peer, route.tag.of_failure(), Box::new(why.into_bytes())),
             }
         })
     }
 
-    fn receive(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, from: usize, tag: Tag) -> Result<(), DataError> {
+    fn receive(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, route: Route) -> Result<(), DataError> {
         let (desk, of) = (Arc::clone(desk), Arc::clone(&self));
-        let then = move |lease| desk.receive(from, tag, Box::new(Place { lease, of }));
+        let then =
+            move |lease| desk.receive(route.peer, route.tag, Box::new(Place { lease, of, _flight: route.flight }));
         runtime.lease_write(&self.handle, then)
     }
 
-    fn add(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, from: usize, tag: Tag) -> Result<(), DataError> {
+    fn add(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, route: Route) -> Result<(), DataError> {
         let (desk, of) = (Arc::clone(desk), Arc::clone(&self));
-        let then = move |lease| desk.receive(from, tag, Box::new(Sum { lease, of }));
+        let then = move |lease| desk.receive(route.peer, route.tag, Box::new(Sum { lease, of, _flight: route.flight }));
         runtime.lease_write(&self.handle, then)
     }
 
@@ -106,7 +116,7 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Courier for Of<
 }
 
 /// A value that is sent from where it is.
-struct Value<T: Send + Sync + 'static>(Lease<Handle<T>>);
+struct Value<T: Send + Sync + 'static>(Lease<Handle<T>>, #[allow(dead_code, reason = "its end matters")] Flight);
 
 impl<T: Message> Parcel for Value<T> {
     fn with(&self, with: &mut dyn FnMut(&[u8])) {
@@ -121,11 +131,13 @@ impl<T: Message> Parcel for Value<T> {
 struct Place<T: Send + Sync + 'static, F> {
     lease: Lease<Handle<T>>,
     of: Arc<Of<T, F>>,
+    // Ends after the lease.
+    _flight: Flight,
 }
 
 impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Place<T, F> {
     fn fill(self: Box<Self>, arrived: &mut dyn Arrived) {
-        let Place { mut lease, of } = *self;
+        let Place { mut lease, of, _flight } = *self;
         let taken = {
             let mut value = lease.writing();
             if value.bytes_mut().len() != arrived.len() {
@@ -160,11 +172,13 @@ fn take<T: Message>(arrived: &mut dyn Arrived, value: &mut T) -> Result<(), Stri
 struct Sum<T: Send + Sync + 'static, F> {
     lease: Lease<Handle<T>>,
     of: Arc<Of<T, F>>,
+    // Ends after the lease.
+    _flight: Flight,
 }
 
 impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Sum<T, F> {
     fn fill(self: Box<Self>, arrived: &mut dyn Arrived) {
-        let Sum { mut lease, of } = *self;
+        let Sum { mut lease, of, _flight } = *self;
         let mut part = (of.room)();
         let taken = take(arrived, &mut part);
         // Nothing is added to what was not computed.

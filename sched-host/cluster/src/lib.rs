@@ -33,7 +33,7 @@
 //!
 //! # What it does not do
 //! Recorded graphs and data in parts do not cross ranks: use them for the data of one rank. A value that is sent is that
-//! of a whole [`Handle`]. Messages are smaller than 2 GiB.
+//! of a whole [`Handle`](sched_runtime::Handle). Messages are smaller than 2 GiB.
 
 mod agree;
 mod data;
@@ -232,7 +232,10 @@ impl Cluster {
     /// [`ClusterError::Failed`] with the failures of each rank; it may be used on.
     pub fn wait_all(&self) -> Result<(), ClusterError> {
         let among = self.among();
-        let log = self.state.lock().log.take();
+        let (log, flights) = {
+            let mut state = self.state.lock();
+            (state.log.take(), state.traffic.flights.clone())
+        };
         // Before anything is waited for: what only some ranks have submitted would be waited for in vain.
         if let Err(error) = among.check(&log) {
             self.office.give_up(&error.to_string());
@@ -242,6 +245,8 @@ impl Cluster {
             return Err(error);
         }
         let problem = self.runtime.wait_all().err().map(|error| error.to_string());
+        // This rank may end next, and others wait for what it passes on.
+        flights.wait();
         among.agree(problem.as_deref())
     }
 

@@ -119,7 +119,7 @@ impl Cluster {
         body(datum, traffic)
     }
 
-    /// Brings a value to a rank, where the runtime [reads](Runtime::read) it then. All ranks call it.
+    /// Brings a value to a rank, where the runtime [reads](sched_runtime::Runtime::read) it then. All ranks call it.
     ///
     /// # Errors
     /// [`ClusterError::NoRank`]; if no rank owns the data.
@@ -176,8 +176,13 @@ impl Cluster {
         let mut datum =
             known.remove(data).ok_or(ClusterError::NotShared { codelet: "(no codelet)".to_owned(), data })?;
         log.note_deed(Deed::Unregister, 0, datum.index);
+        let has_part = datum.pending.contains(&(self.rank as u32));
         self.settle(&mut datum, traffic)?;
         drop(state);
+        if has_part && datum.holders.owner() != self.rank {
+            // It may be passed on here, and the rank may end.
+            datum.courier.await_sent(&self.runtime);
+        }
         if datum.holders.owner() != self.rank {
             return Ok(None);
         }

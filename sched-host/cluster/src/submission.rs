@@ -1,6 +1,6 @@
 //! Submission of tasks, of which all ranks hear.
 
-use crate::data::Datum;
+use crate::data::{Datum, Route};
 use crate::directory::Accesses;
 use crate::error::ClusterError;
 use crate::traffic::{InFlight, Traffic};
@@ -212,15 +212,17 @@ impl Cluster {
         }
         traffic.make_room(&self.runtime);
         let (courier, desk) = (Arc::clone(&datum.courier), self.office.desk());
+        let peer = if from == self.rank { to } else { from };
+        let route = Route { peer, tag: datum.tag(), flight: traffic.flights.begin() };
         if from == self.rank {
             traffic.sent.values += 1;
             traffic.sent.bytes += datum.bytes;
-            courier.send(&self.runtime, desk, to, datum.tag())?;
+            courier.send(&self.runtime, desk, route)?;
             traffic.note(|| InFlight::Sent(Arc::clone(&datum.courier)));
         } else {
             match arrival {
-                Arrival::Replaces => courier.receive(&self.runtime, desk, from, datum.tag())?,
-                Arrival::Adds => courier.add(&self.runtime, desk, from, datum.tag())?,
+                Arrival::Replaces => courier.receive(&self.runtime, desk, route)?,
+                Arrival::Adds => courier.add(&self.runtime, desk, route)?,
             }
             traffic.note(|| InFlight::Received(Arc::clone(&datum.courier)));
         }

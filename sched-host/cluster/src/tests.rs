@@ -250,6 +250,20 @@ fn a_value_for_all_goes_along_a_tree() {
 }
 
 #[test]
+fn a_rank_that_passes_a_value_on_may_end_after_the_wait() {
+    for _ in 0..20 {
+        let found = on_ranks(8, |cluster| {
+            let x = cluster.register_on(0, || vec![42_u64; 5000], || vec![0; 5000]).expect("a rank");
+            cluster.bring_everywhere(&x).expect("it is registered");
+            cluster.wait_all().expect("all is well");
+            // The leaves of the tree read what others, which have ended by then, have passed on.
+            (cluster.rank() > 3).then(|| cluster.runtime().read(&x).expect("it came").iter().sum::<u64>())
+        });
+        assert!(found[4..].iter().all(|sum| *sum == Some(42 * 5000)), "{found:?}");
+    }
+}
+
+#[test]
 fn what_was_not_computed_is_not_passed_on() {
     let words = on_ranks(6, |cluster| {
         let fail =

@@ -1,6 +1,7 @@
 //! What a rank has sent, and has in flight.
 
 use crate::data::Courier;
+use parking_lot::{Condvar, Mutex};
 use sched_runtime::{Runtime, TaskRef};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub(crate) struct Traffic {
     /// Maximum number of those in flight, if they are bounded.
     most: Option<usize>,
     in_flight: VecDeque<InFlight>,
+    /// Values that are being sent or received.
+    pub(crate) flights: Flights,
 }
 
 /// Something of this rank that may not have ended.
@@ -68,6 +71,41 @@ impl InFlight {
             InFlight::Task(task) => _ = runtime.wait(task),
             InFlight::Sent(courier) => courier.await_sent(runtime),
             InFlight::Received(courier) => courier.await_received(runtime),
+        }
+    }
+}
+
+/// Values on their way, from the request until they are there, or will not come.
+#[derive(Clone, Default)]
+pub(crate) struct Flights(Arc<(Mutex<usize>, Condvar)>);
+
+impl Flights {
+    /// One more, until the result is dropped.
+    pub(crate) fn begin(&self) -> Flight {
+        *self.0.0.lock() += 1;
+        Flight(self.clone())
+    }
+
+    /// Waits until there are none.
+    pub(crate) fn wait(&self) {
+        let (number, none) = &*self.0;
+        let mut number = number.lock();
+        while *number > 0 {
+            none.wait(&mut number);
+        }
+    }
+}
+
+/// A value on its way.
+pub(crate) struct Flight(Flights);
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let (number, none) = &*self.0.0;
+        let mut number = number.lock();
+        *number -= 1;
+        if *number == 0 {
+            none.notify_all();
         }
     }
 }
