@@ -32,8 +32,9 @@
 //! ```
 //!
 //! # What it does not do
-//! Recorded graphs and data in parts do not cross ranks: use them for the data of one rank. A value that is sent is that
-//! of a whole [`Handle`](sched_runtime::Handle). Messages are smaller than 2 GiB.
+//! Recorded graphs, and partitions of a runtime's arrays, do not cross ranks: use them for the data of one rank. A value
+//! that is sent is that of a whole [`Handle`](sched_runtime::Handle); [`Parts`] are a vector of several. Messages are smaller
+//! than 2 GiB.
 
 mod agree;
 mod data;
@@ -42,6 +43,7 @@ mod error;
 mod last_words;
 mod message;
 mod office;
+mod parts;
 #[cfg(feature = "mpi")]
 mod program;
 mod shared;
@@ -53,6 +55,7 @@ mod transport;
 
 pub use error::ClusterError;
 pub use message::Message;
+pub use parts::Parts;
 pub use traffic::Sent;
 
 use agree::{Among, Log};

@@ -1,3 +1,4 @@
+mod parts;
 mod reductions;
 
 use super::{Cluster, ClusterError, Sent};
