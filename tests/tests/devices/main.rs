@@ -2,6 +2,7 @@
 
 mod bench;
 mod choices;
+mod errors;
 mod factorisations;
 mod failures;
 mod needs;

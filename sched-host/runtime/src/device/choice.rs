@@ -2,7 +2,7 @@
 
 use sched_core::Arch;
 use sched_core::abi::driver::OpenedDriver;
-use sched_core::driver::{DeviceInfo, DeviceNumber, DriverError};
+use sched_core::driver::{DeviceInfo, DeviceNumber, DriverError, DriverErrorKind};
 use sched_text::closest;
 use sched_tree::plugin::{DriverProblem, OpenDriver, Registry};
 use std::fmt;
@@ -62,11 +62,11 @@ pub enum DeviceError {
     },
     /// The driver cannot be used.
     #[error("{0}")]
-    #[diagnostic(code(sched::devices::unusable), help("{}", .0.error.kind.fix()))]
+    #[diagnostic(code(sched::devices::unusable), help("{}", fix(&.0.error)))]
     Problem(DriverProblem),
     /// The device fails at once.
     #[error("the device `{device}` cannot be used: {error}")]
-    #[diagnostic(code(sched::devices::unusable), help("{}", .error.kind.fix()))]
+    #[diagnostic(code(sched::devices::unusable), help("{}", fix(error)))]
     Unusable {
         /// The device.
         device: String,
@@ -163,7 +163,7 @@ impl DeviceChoice {
             let open = driver.open().map_err(DeviceError::Problem)?;
             let count = open.devices.len();
             let wanted = match number {
-                None if count == 0 => return Err(DeviceError::NoDevices { driver: name.clone() }),
+                _ if count == 0 => return Err(DeviceError::NoDevices { driver: name.clone() }),
                 None => 0..count,
                 Some(number) if (*number as usize) < count => *number as usize..*number as usize + 1,
                 Some(number) => {
@@ -179,6 +179,17 @@ impl DeviceChoice {
         }
         let remarks = remarks.into_iter().map(|remark| format!("no device is used: {remark}")).collect();
         Ok((chosen, remarks))
+    }
+}
+
+/// What to do where a driver or a device does not even start.
+fn fix(error: &DriverError) -> &'static str {
+    match error.kind {
+        DriverErrorKind::Invalid => {
+            "correct the settings of the driver that the message names, or choose other devices"
+        }
+        DriverErrorKind::OutOfMemory => "end other programs that use the device, or choose another one",
+        kind => kind.fix(),
     }
 }
 

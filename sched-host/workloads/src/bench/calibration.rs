@@ -1,6 +1,7 @@
 //! The figures by which this machine is simulated: the costs of scheduling, and the times of kernels.
 
 use super::{builder, peers};
+use crate::linalg::Entries;
 use crate::workload::{Cholesky, Lu, Qr, Workload, WorkloadError};
 use sched_core::Arch;
 use sched_graph::Where;
@@ -9,7 +10,8 @@ use sched_runtime::{Builder, DeviceError, ReadWrite, RunError, Runtime, StartErr
 use sched_text::median;
 use sched_tree::plugin::Registry;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 /// What to measure.
@@ -100,11 +102,15 @@ pub fn calibrate(
     let mut step = 2;
     let mut measure = |device: Option<&(String, Arch)>| -> Result<Kernels, CalibrationError> {
         let mut kernels = Kernels::default();
-        let machine = Machine { wanted, registry, topology, device };
+        let machine = |device| Machine { wanted, registry, topology, device };
+        // As many as there are, beside the one that is measured.
+        let all = std::iter::once(None).chain(wanted.devices.iter().map(Some));
+        let others: Vec<Machine<'_>> = all.filter(|other| *other != device).map(machine).collect();
+        let machine = machine(device);
         for tile_size in &wanted.tile_sizes {
-            kernels.measure::<Cholesky>(&machine, *tile_size)?;
-            kernels.measure::<Lu>(&machine, *tile_size)?;
-            kernels.measure::<Qr>(&machine, *tile_size)?;
+            kernels.measure::<Cholesky>(&machine, &others, *tile_size)?;
+            kernels.measure::<Lu>(&machine, &others, *tile_size)?;
+            kernels.measure::<Qr>(&machine, &others, *tile_size)?;
             step += 3;
             progress(f64::from(step) / steps);
         }
@@ -215,14 +221,22 @@ struct Kernels {
 }
 
 impl Kernels {
-    /// Runs a workload, and adds the times of its tasks.
-    fn measure<W: Workload>(&mut self, machine: &Machine<'_>, tile_size: usize) -> Result<(), CalibrationError> {
+    /// Runs a workload, and adds the times of its tasks. The others run it as well meanwhile, since cores and devices share
+    /// memory and caches.
+    fn measure<W: Workload>(
+        &mut self,
+        machine: &Machine<'_>,
+        others: &[Machine<'_>],
+        tile_size: usize,
+    ) -> Result<(), CalibrationError> {
         let (runtime, arch) = (machine.start::<W>()?, machine.device.map_or(Arch::CPU, |(_, arch)| *arch));
         let matrix = W::random(TILES * tile_size, 42);
         // The first run makes the memory that kernels keep.
         W::run(&runtime, W::cut(&*matrix, tile_size))?;
         drop(runtime.take_graph());
-        self.flops += W::run(&runtime, W::cut(&*matrix, tile_size))?.figures.flops;
+        let others = others.iter().map(Machine::start::<W>).collect::<Result<Vec<Runtime>, CalibrationError>>()?;
+        let measured = beside::<W, _>(&others, &*matrix, tile_size, || W::run(&runtime, W::cut(&*matrix, tile_size)));
+        self.flops += measured?.figures.flops;
         let graph = runtime.take_graph().unwrap_or_default();
         for task in &graph.tasks {
             let Some(length) = task.lengths.get(arch) else { continue };
@@ -240,4 +254,35 @@ impl Kernels {
         };
         self.times.into_iter().map(by_size).collect()
     }
+}
+
+/// Does something while other runtimes factorise the same matrix again and again.
+fn beside<W: Workload, R>(
+    others: &[Runtime],
+    matrix: &(dyn Entries + Send + Sync),
+    tile_size: usize,
+    work: impl FnOnce() -> R,
+) -> R {
+    // Tiles that are made meanwhile would take a core.
+    const STOCK: usize = 3;
+    let (busy, has_ended) = (&Barrier::new(others.len() + 1), &AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for runtime in others {
+            scope.spawn(move || {
+                let cut = || W::cut(matrix, tile_size);
+                // Kernels of devices are compiled in the first run.
+                let mut goes_on = W::run(runtime, cut()).is_ok();
+                let mut stock: Vec<W::Tiles> = (0..STOCK).map(|_| cut()).collect();
+                busy.wait();
+                while goes_on && !has_ended.load(Ordering::Relaxed) {
+                    goes_on = W::run(runtime, stock.pop().unwrap_or_else(cut)).is_ok();
+                    drop(runtime.take_graph());
+                }
+            });
+        }
+        busy.wait();
+        let done = work();
+        has_ended.store(true, Ordering::Relaxed);
+        done
+    })
 }
