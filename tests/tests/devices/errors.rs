@@ -3,10 +3,10 @@
 use sched_test_support::skipped;
 use sched_tests::fixtures::{Profile, stock_plugin};
 use sched_tests::program::command;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// What a small factorisation with these devices writes to the standard error, on one line.
-fn run(driver: &PathBuf, settings: (&str, &str), options: &[&str]) -> String {
+fn run(driver: &Path, settings: (&str, &str), options: &[&str]) -> String {
     let folder = driver.parent().expect("it is in a folder").to_owned();
     let mut command = command(&["run", "cholesky", "-n", "3", "-b", "32", "-w", "1", "--plugin-dir"]);
     command.arg(folder).args(options).env(settings.0, settings.1).env("NO_COLOR", "1");
