@@ -83,7 +83,18 @@ impl DriverEntry {
         check_layout_compatibility(<DriverRoot as StableAbi>::LAYOUT, self.layout)
             .map_err(|errors| super::root::innermost(&errors.to_string()))?;
         // SAFETY: the layouts agree, and the caller guarantees that the library stays loaded.
-        Ok(unsafe { &*self.root })
+        Ok(unsafe { self.open_unchecked() })
+    }
+
+    /// Returns the root without a comparison, for hosts that have [compared](Self::open) this very library in another
+    /// process.
+    ///
+    /// # Safety
+    /// That comparison found that they agree, and the library is never unloaded.
+    #[must_use]
+    pub unsafe fn open_unchecked(self) -> &'static DriverRoot {
+        // SAFETY: as the caller guarantees.
+        unsafe { &*self.root }
     }
 }
 

@@ -62,6 +62,7 @@ mod registry;
 mod search;
 mod smoke;
 mod trial;
+mod verdict;
 
 pub use builder::{RegistryBuilder, RegistryError};
 pub use change::PluginChange;

@@ -52,13 +52,13 @@ pub(super) fn load(path: &Path) -> Result<Loaded, LoadErrorKind> {
     }
     // From the copy: the file may be another one by now.
     let stamp = read_stamp(content.open().map_err(unreadable)?)?;
-    trial::survives(&content, &stamp)?;
+    let layouts = trial::result(&content, &stamp)?;
     let loaded_as = |Exports { plugin, components, driver }: Exports| {
         let content = content.hash;
         Loaded { content, stamp, plugin, components, driver }
     };
     // The trial has caught what panics, if there was one.
-    let opened = catch_unwind(AssertUnwindSafe(|| exports_of(open(&content)?, &stamp)));
+    let opened = catch_unwind(AssertUnwindSafe(|| exports_of(open(&content)?, &stamp, layouts)));
     let result = opened.unwrap_or_else(|_| Err(LoadErrorKind::Fatal(trial::DAMAGED.to_owned()))).map(loaded_as);
     if !matches!(result, Err(LoadErrorKind::Open(_))) {
         // The library is in memory, understood or not.
@@ -102,8 +102,17 @@ pub(super) fn open(content: &Content) -> Result<&'static Library, LoadErrorKind>
     Ok(Box::leak(Box::new(library)))
 }
 
+/// What is known of the layouts of a library's types.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Layouts {
+    /// They are those of this host: a child of this process has compared them just now.
+    Agree,
+    /// Nothing yet.
+    Unknown,
+}
+
 /// What a library exports that has this stamp, which fits.
-pub(super) fn exports_of(library: &'static Library, stamp: &Stamp) -> Result<Exports, LoadErrorKind> {
+pub(super) fn exports_of(library: &'static Library, stamp: &Stamp, layouts: Layouts) -> Result<Exports, LoadErrorKind> {
     let plugin = if stamp.is_c() {
         // SAFETY: a symbol of this name has this type in every library with such a stamp.
         let raw = unsafe { library.get::<*const RawPlugin>(c::SYMBOL) }.map_err(|_| LoadErrorKind::NoTables)?;
@@ -112,19 +121,27 @@ pub(super) fn exports_of(library: &'static Library, stamp: &Stamp) -> Result<Exp
     } else {
         // SAFETY: a symbol of this name has this type in every library whose stamp is of this major version.
         let entry = unsafe { library.get::<EntryFn>(root::SYMBOL) }.map_err(|_| LoadErrorKind::NoEntry)?;
-        // SAFETY: the stamp was checked, and the library was leaked.
-        Opened::Rust(unsafe { entry().open() }.map_err(LoadErrorKind::Layout)?)
+        Opened::Rust(match layouts {
+            // SAFETY: a child has compared them, and the library was leaked.
+            Layouts::Agree => unsafe { entry().open_unchecked() },
+            // SAFETY: the stamp was checked, and the library was leaked.
+            Layouts::Unknown => unsafe { entry().open() }.map_err(LoadErrorKind::Layout)?,
+        })
     };
     let components = plugin.components().map_err(LoadErrorKind::Manifest)?;
-    Ok(Exports { plugin, components, driver: driver_of(library)? })
+    Ok(Exports { plugin, components, driver: driver_of(library, layouts)? })
 }
 
 /// The device driver that a library exports, if it does.
-fn driver_of(library: &'static Library) -> Result<Option<FoundDriver>, LoadErrorKind> {
+fn driver_of(library: &'static Library, layouts: Layouts) -> Result<Option<FoundDriver>, LoadErrorKind> {
     // SAFETY: a symbol of this name has this type in every library whose stamp is of this major version.
     let Ok(entry) = (unsafe { library.get::<DriverEntryFn>(driver::SYMBOL) }) else { return Ok(None) };
-    // SAFETY: the stamp was checked, and the library was leaked.
-    let root = unsafe { entry().open() }.map_err(LoadErrorKind::Layout)?;
+    let root = match layouts {
+        // SAFETY: a child has compared them, and the library was leaked.
+        Layouts::Agree => unsafe { entry().open_unchecked() },
+        // SAFETY: the stamp was checked, and the library was leaked.
+        Layouts::Unknown => unsafe { entry().open() }.map_err(LoadErrorKind::Layout)?,
+    };
     let handle = DriverHandle::new(root);
     let summary = handle.summary().map_err(LoadErrorKind::Manifest)?;
     Ok(Some(FoundDriver { handle, summary }))

@@ -5,8 +5,10 @@
 //! library for its manifest, builds every component with its default parameters, pushes tasks to it, pulls them, and
 //! drains it. It does so in a thread that ends, and then runs what the library has for the end of the process: every
 //! program that loads the library comes there, and one that dies then has lost its exit code. If the child does not
-//! survive, the file is an error as any other. Contents that passed are remembered in the user's cache directory by
-//! their hash, so that a trial is paid for once.
+//! survive, the file is an error as any other. Errors that the child finds in good order are the parent's as well,
+//! which does not load such a file; nor does it compare layouts a second time, since a comparison of damaged ones can
+//! end one process and spare another. Contents that passed are remembered in the user's cache directory by their hash,
+//! so that a trial is paid for once.
 //!
 //! A trial finds damage in what it executes. It says nothing of code that only other parameters, or a panic, lead to.
 //!
@@ -18,8 +20,11 @@
 
 use super::copy::Content;
 use super::error::LoadErrorKind;
-use super::load::{Exports, exports_of, open};
+use super::load::{Exports, Layouts, exports_of, open};
+use super::verdict::Verdict;
 use super::{endings, smoke};
+use libloading::os::unix::Library;
+use sched_core::ComponentInfo;
 use sched_core::abi::stamp::Stamp;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -30,48 +35,38 @@ use std::path::PathBuf;
 /// Seconds until a child is ended that neither passes nor fails.
 const PATIENCE_S: u32 = 10;
 
-/// What the child writes when it has come through.
-const PASSED: u8 = b'y';
-
-/// What it writes after a panic that is not the plugin's own, which are caught: the host, or the comparison of layouts,
-/// made nothing of what the plugin says of itself.
-const PANICKED: u8 = b'p';
-
-/// What is said of a plugin after such a panic.
+/// What is said of a plugin where loading it panics.
 pub(super) const DAMAGED: &str = "what it says of its types is damaged";
 
 /// Loads a content in a child, unless an earlier trial of it passed.
 ///
 /// # Errors
-/// [`LoadErrorKind::Fatal`]: the child died of it. Errors that the library reports in good order are no failure of the
-/// trial: the load itself will report them.
-pub(super) fn survives(content: &Content, stamp: &Stamp) -> Result<(), LoadErrorKind> {
+/// What the child found, or [`LoadErrorKind::Fatal`]: it died of it.
+pub(super) fn result(content: &Content, stamp: &Stamp) -> Result<Layouts, LoadErrorKind> {
     let passed = Passed::of(content.hash);
     if passed.as_ref().is_some_and(Passed::is_known) {
-        return Ok(());
+        // By a host of this version, whose types may have been others.
+        return Ok(Layouts::Unknown);
     }
     match try_in_child(content, stamp) {
-        Ok(Ending::Passed) => {
+        Ok(Ok(Verdict::Passed)) => {
             if let Some(passed) = passed {
                 passed.remember();
             }
-            Ok(())
+            Ok(Layouts::Agree)
         }
-        Ok(Ending::Died(how)) => Err(LoadErrorKind::Fatal(how)),
+        Ok(Ok(Verdict::Refused(error))) => Err(error),
+        Ok(Ok(Verdict::Panicked)) => Err(LoadErrorKind::Fatal(DAMAGED.to_owned())),
+        Ok(Err(how)) => Err(LoadErrorKind::Fatal(how)),
         Err(error) => {
             tracing::warn!("a plugin is loaded without a trial, since no process could be started for it: {error}");
-            Ok(())
+            Ok(Layouts::Unknown)
         }
     }
 }
 
-/// What became of a child.
-enum Ending {
-    Passed,
-    Died(String),
-}
-
-fn try_in_child(content: &Content, stamp: &Stamp) -> std::io::Result<Ending> {
+/// What a child says, or how it died.
+fn try_in_child(content: &Content, stamp: &Stamp) -> std::io::Result<Result<Verdict, String>> {
     let nowhere = File::options().write(true).open("/dev/null")?;
     let (mut reader, writer) = pipe()?;
     // SAFETY: the child calls `in_child` only, whose text (and the module's) says what it may rely on.
@@ -84,16 +79,14 @@ fn try_in_child(content: &Content, stamp: &Stamp) -> std::io::Result<Ending> {
         in_child(content, stamp, &nowhere, writer);
     }
     drop(writer);
-    let mut word = Vec::new();
+    let mut said = Vec::new();
     // An error is as good as an end: it is judged by what came before.
-    let _ = reader.read_to_end(&mut word);
+    let _ = reader.read_to_end(&mut said);
     let status = wait_for(child);
-    match *word {
-        [PASSED] => return Ok(Ending::Passed),
-        [PANICKED] => return Ok(Ending::Died(DAMAGED.to_owned())),
-        _ => {}
+    if let Some(verdict) = Verdict::of(&said) {
+        return Ok(Ok(verdict));
     }
-    Ok(Ending::Died(match status {
+    Ok(Err(match status {
         Some(status) if libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGALRM => {
             format!("it does not come back within {PATIENCE_S} s")
         }
@@ -122,33 +115,65 @@ fn in_child(content: &Content, stamp: &Stamp, nowhere: &File, mut writer: File) 
         libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
         libc::alarm(PATIENCE_S);
     }
-    // First as the load itself will do it, so that the library comes to lie where it will lie there.
-    let loaded = catch_unwind(AssertUnwindSafe(|| open(content).map(|library| (library, exports_of(library, stamp)))));
-    let word = match loaded {
-        Ok(Ok((library, exports))) => {
-            let used = exports.map_or(Some(()), |exports| use_in_a_thread(&exports));
-            // SAFETY: that the library is whole is what this process finds out, and it skips them at its own end.
-            unsafe { endings::run(library) };
-            used.map_or(PANICKED, |()| PASSED)
-        }
-        // Errors that it reports in good order are for the load itself.
-        Ok(Err(_)) => PASSED,
-        Err(_) => PANICKED,
-    };
-    let passed = writer.write_all(&[word]).is_ok();
+    // An error is as good as an end: the parent hears nothing.
+    let _ = writer.write_all(verdict(content, stamp).to_text().as_bytes());
     // SAFETY: nothing is run at the exit: no handler of the parent's program, and no destructor of the library.
-    unsafe { libc::_exit(i32::from(!passed)) }
+    unsafe { libc::_exit(0) }
 }
 
-/// Uses every component in a thread that ends: what the library keeps for a thread is destroyed before the thread is
-/// joined. `None` after a panic.
-fn use_in_a_thread(exports: &Exports) -> Option<()> {
-    let trial = || smoke::every_component(exports.plugin, &exports.components);
-    std::thread::scope(|scope| match std::thread::Builder::new().spawn_scoped(scope, trial) {
-        Ok(thread) => thread.join().ok(),
-        // The system has no thread to give, which is not the library's fault.
-        Err(_) => catch_unwind(AssertUnwindSafe(trial)).ok(),
-    })
+/// Loads the library, uses it, and runs what it has for the end of the process.
+fn verdict(content: &Content, stamp: &Stamp) -> Verdict {
+    // First as the load itself will do it, so that the library comes to lie where it will lie there.
+    let loaded = catch_unwind(AssertUnwindSafe(|| {
+        let library = open(content)?;
+        Ok((library, exports_of(library, stamp, Layouts::Unknown)?))
+    }));
+    match loaded {
+        Ok(Ok((library, exports))) => {
+            let trial = || is_the_same_again(library, stamp, &exports);
+            let is_sound = std::thread::scope(|scope| match std::thread::Builder::new().spawn_scoped(scope, trial) {
+                // What the library keeps for a thread is destroyed before the thread is joined.
+                Ok(thread) => thread.join(),
+                // The system has no thread to give, which is not the library's fault.
+                Err(_) => catch_unwind(AssertUnwindSafe(trial)),
+            });
+            // SAFETY: that the library is whole is what this process finds out, and it skips them at its own end.
+            unsafe { endings::run(library) };
+            if matches!(is_sound, Ok(true)) { Verdict::Passed } else { Verdict::Panicked }
+        }
+        Ok(Err(error)) => Verdict::Refused(error),
+        Err(_) => Verdict::Panicked,
+    }
+}
+
+/// Whether the library says the same once more, and its components can be used. What damaged code does can depend on
+/// memory that nobody has written, and on the next occasion be something else; so that memory is made to differ.
+fn is_the_same_again(library: &'static Library, stamp: &Stamp, exports: &Exports) -> bool {
+    // SAFETY: it changes what new memory holds, of which nobody may expect anything.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::mallopt(libc::M_PERTURB, i32::from(SCRIBBLE));
+    }
+    scribble_on_the_stack();
+    let says = |components: &[ComponentInfo]| format!("{components:?}");
+    let again = exports_of(library, stamp, Layouts::Unknown).is_ok_and(|again| {
+        scribble_on_the_stack();
+        let once_more =
+            again.plugin.components().is_ok_and(|components| says(&components) == says(&exports.components));
+        once_more && says(&again.components) == says(&exports.components)
+    });
+    scribble_on_the_stack();
+    smoke::every_component(exports.plugin, &exports.components);
+    again
+}
+
+/// What unwritten memory is filled with: as an address or a length it is out of range.
+const SCRIBBLE: u8 = 0xa5;
+
+/// Fills the part of the stack that the next calls will use.
+#[inline(never)]
+fn scribble_on_the_stack() {
+    std::hint::black_box(&mut [SCRIBBLE; 128 << 10]);
 }
 
 /// Closes the descriptors of the parent's program, whose files and connections are none of the child's business: a
