@@ -12,6 +12,7 @@ use sched_core::driver::{
     BufferId, DeviceInfo, DeviceMemory, DeviceNumber, Driver, DriverError, DriverErrorKind, DriverInfo, Finished,
     HostMemory, KernelId, Launch, ModuleId, Order, RawObject, Rows, Source, Token,
 };
+use std::ffi::c_int;
 
 /// See the [crate](self).
 #[derive(Debug)]
@@ -45,6 +46,7 @@ impl Driver for CudaDriver {
                 _ => Err(DriverError { kind: DriverErrorKind::Unavailable, ..failure("cuInit", error) }),
             };
         }
+        check_version()?;
         let count = result::device::get_count().map_err(|error| failure("cuDeviceGetCount", error))?;
         let devices = (0..count).map(Device::open).collect::<Result<Vec<Device>, DriverError>>()?;
         Ok(CudaDriver { devices })
@@ -112,6 +114,25 @@ impl Driver for CudaDriver {
     }
 }
 
+/// The oldest version of CUDA's driver interface that has all functions, as CUDA numbers it.
+const OLDEST: c_int = 12_000;
+
+/// Refuses NVIDIA drivers that are too old: a function that is missing would be a panic when it is called.
+fn check_version() -> Result<(), DriverError> {
+    let mut version = 0;
+    // SAFETY: the driver writes a number there.
+    let asked = unsafe { sys::cuDriverGetVersion(&raw mut version) };
+    asked.result().map_err(|error| failure("cuDriverGetVersion", error))?;
+    too_old(version).map_or(Ok(()), |message| Err(DriverError::new(DriverErrorKind::Unavailable, message)))
+}
+
+/// What is wrong with a version, if it is too old.
+fn too_old(version: c_int) -> Option<String> {
+    let words = |version: c_int| format!("{}.{}", version / 1000, version % 1000 / 10);
+    let (found, oldest) = (words(version), words(OLDEST));
+    (version < OLDEST).then(|| format!("found an NVIDIA driver for CUDA {found}, expected one for {oldest} or later"))
+}
+
 #[cfg(not(test))]
 sched_core::export_driver!(CudaDriver);
 
@@ -119,6 +140,13 @@ sched_core::export_driver!(CudaDriver);
 mod tests {
     use super::*;
     use sched_core::abi::driver::DriverHandle;
+
+    #[test]
+    fn an_old_driver_is_named_with_its_version() {
+        let old = too_old(11_040).expect("it is too old");
+        assert_eq!(old, "found an NVIDIA driver for CUDA 11.4, expected one for 12.0 or later");
+        assert_eq!((too_old(12_000), too_old(13_010)), (None, None));
+    }
 
     /// Where there is a device, this is the first test of the driver on one.
     #[test]

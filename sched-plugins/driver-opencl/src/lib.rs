@@ -1,7 +1,8 @@
 //! A device driver for OpenCL: every device of every platform, with OpenCL 1.2 or later.
 //!
 //! Each device has a context of its own, so a buffer is in the memory of one device; copies between devices go through
-//! the host. Where a device shares memory with the host, the thread that asks for a copy makes it. Vendors' libraries keep compiled kernels on disk themselves.
+//! the host. Where a device shares memory with the host, the thread that asks for a copy makes it. Vendors' libraries keep
+//! compiled kernels on disk themselves.
 
 mod device;
 mod shared;
