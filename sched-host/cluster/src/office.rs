@@ -7,7 +7,7 @@
 //! queue, which the one that serves looks at again after it has left: nothing stays there unseen.
 //!
 //! Where messages arrive without a thread of this process that would know, workers without a task look for them a while
-//! longer than for tasks, and a thread looks for them too, since all workers may be busy or asleep: while messages are
+//! longer than for tasks, unless others need their processor, and a thread looks for them too, since all workers may be busy or asleep: while messages are
 //! awaited or being sent, the more seldom the longer nothing has moved; and when nothing is, it sleeps until there is
 //! something. So the one that waits learns of a message late by a share of the time for which it has waited: ranks that
 //! wait for each other become faster with each message, and not slower.
@@ -22,12 +22,15 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Time without a movement for which a worker without a task looks for messages that are awaited. Ranks that alternate
-/// take tens of microseconds at a time.
-const KEEN: Duration = Duration::from_micros(200);
+/// Time without a movement for which a worker without a task looks for messages that are awaited.
+const KEEN: Duration = Duration::from_millis(1);
 
-/// The shortest sleep between two looks of the thread: looks by workers come first.
-const LEAST_SLEEP: Duration = Duration::from_micros(50);
+/// Time between two looks of such a worker from which on others need its processor.
+const CROWDED: Duration = Duration::from_micros(50);
+
+/// The shortest sleep between two looks of the thread: each takes time from a kernel, and workers without a task look
+/// themselves.
+const LEAST_SLEEP: Duration = Duration::from_micros(200);
 
 /// The part of the time without a movement for which the thread sleeps.
 const SLEEPS: u32 = 8;
@@ -98,10 +101,8 @@ impl Desk {
             fence(SeqCst);
             let mut place = self.clerk.try_lock()?;
             let clerk = place.as_mut()?;
-            if clerk.work(&self.errands) && self.is_timed {
-                clerk.moved = Some(Instant::now());
-            }
-            let left = Left { is_awaiting: clerk.is_awaiting(), moved: clerk.moved };
+            let has_moved = clerk.work(&self.errands);
+            let left = if self.is_timed { clerk.note(has_moved) } else { Left::default() };
             drop(place);
             fence(SeqCst);
             if self.errands.is_empty() {
@@ -116,15 +117,14 @@ impl Desk {
 
     /// [Serves](Self::serve) for a worker without a task. Returns whether it is worth while to look again soon.
     pub(crate) fn serves_keenly(&self) -> bool {
-        self.serve().is_some_and(|left| left.is_awaiting && left.moved.is_some_and(|moved| moved.elapsed() < KEEN))
+        self.serve().is_some_and(|left| left.is_awaiting && left.silence < KEEN && left.gap < CROWDED)
     }
 
     /// Looks for messages until the office closes, at least once in a time of `patience` while some are awaited.
     fn look_on(&self, parker: &Parker, patience: Duration) {
         while !self.closes.load(SeqCst) {
             match self.serve() {
-                Some(Left { is_awaiting: true, moved }) => {
-                    let silence = moved.map_or(patience, |moved| moved.elapsed());
+                Some(Left { is_awaiting: true, silence, .. }) => {
                     parker.park_timeout((silence / SLEEPS).clamp(LEAST_SLEEP, patience));
                 }
                 // Whoever serves after the second look, and leaves something to wait for, sees the flag.
@@ -137,11 +137,14 @@ impl Desk {
 }
 
 /// What one who has served leaves.
+#[derive(Default)]
 pub(crate) struct Left {
     /// Whether messages are awaited or being sent.
     is_awaiting: bool,
-    /// When an errand or a message was there last, if a thread looks for them.
-    moved: Option<Instant>,
+    /// Time since an errand or a message was there.
+    silence: Duration,
+    /// Time since somebody looked before.
+    gap: Duration,
 }
 
 /// Sends and receives for a rank.
@@ -153,8 +156,15 @@ pub(crate) struct Office {
 impl Office {
     pub(crate) fn open(transport: Box<dyn Transport>) -> Result<Office, std::io::Error> {
         let (name, patience) = (format!("messages-{}", transport.rank()), transport.patience());
-        let clerk =
-            Clerk { transport, awaited: HashMap::new(), early: HashMap::new(), waiting: 0, lost: None, moved: None };
+        let clerk = Clerk {
+            transport,
+            awaited: HashMap::new(),
+            early: HashMap::new(),
+            waiting: 0,
+            lost: None,
+            looked: Instant::now(),
+            moved: Instant::now(),
+        };
         let parker = Parker::new();
         let desk = Desk {
             errands: SegQueue::new(),
@@ -205,8 +215,10 @@ struct Clerk {
     waiting: usize,
     /// Why no message will come any more.
     lost: Option<Arc<str>>,
+    /// When somebody looked last.
+    looked: Instant,
     /// When an errand or a message was there last.
-    moved: Option<Instant>,
+    moved: Instant,
 }
 
 impl Clerk {
@@ -224,6 +236,16 @@ impl Clerk {
             }
             has_moved = true;
         }
+    }
+
+    /// Notes that somebody has looked, and whether there was anything.
+    fn note(&mut self, has_moved: bool) -> Left {
+        let (now, before) = (Instant::now(), self.looked);
+        self.looked = now;
+        if has_moved {
+            self.moved = now;
+        }
+        Left { is_awaiting: self.is_awaiting(), silence: now - self.moved, gap: now - before }
     }
 
     fn is_awaiting(&self) -> bool {
