@@ -7,6 +7,9 @@
 //! A crate of type `cdylib` implements [`Driver`] and exports it with [`export_driver!`](crate::export_driver). The
 //! host finds, checks and loads it as it does with components: see [`abi`](crate::abi).
 //!
+//! Where devices are driven one by one, [`Device`] and [`Devices`] are less to write: [`DriverOf`] finds the device of each
+//! call.
+//!
 //! # Order and completion
 //!
 //! Copies and launches return at once, with a [`Token`]. Operations in one queue of a device begin in the order of their
@@ -24,10 +27,12 @@
 //! [`OutOfMemory`](DriverErrorKind::OutOfMemory), and no longer uses a device after [`Lost`](DriverErrorKind::Lost). The
 //! message is for people: it says what the vendor's library said. A panic is caught, and is an error like others.
 
+mod devices;
 mod errors;
 pub mod export;
 
 pub use crate::abi::driver::HostMemory;
+pub use devices::{Device, Devices, Direction, DriverOf};
 pub use errors::{DriverError, DriverErrorKind};
 
 use crate::workers::Arch;

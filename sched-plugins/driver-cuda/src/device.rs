@@ -4,8 +4,8 @@ use cudarc::driver::result::{self, DriverError as CudaError, event, module, prim
 use cudarc::driver::sys::{self, CUdevice_attribute, CUevent_flags, CUmemorytype, CUresult};
 use cudarc::nvrtc;
 use sched_core::driver::{
-    Arg, BufferId, DeviceInfo, DeviceMemory, DriverError, DriverErrorKind, Finished, HostMemory, KernelId, Launch,
-    ModuleId, Order, RawObject, Rows, Source, Token,
+    Arg, BufferId, DeviceInfo, DeviceMemory, Direction, DriverError, DriverErrorKind, Finished, HostMemory, KernelId,
+    Launch, ModuleId, Order, RawObject, Rows, Source, Token,
 };
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
@@ -35,12 +35,6 @@ pub(crate) struct Device {
     /// Compute capability, as the compiler names it: 80.
     capability: c_int,
     operations: Mutex<HashMap<Token, Events>>,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) enum Direction {
-    In,
-    Out,
 }
 
 /// An error, by the function that returned it.
@@ -112,10 +106,6 @@ impl Device {
         })
     }
 
-    pub(crate) fn info(&self) -> &DeviceInfo {
-        &self.info
-    }
-
     /// Makes the context that of this thread.
     fn enter(&self) -> Result<(), DriverError> {
         // SAFETY: the context is kept for the life of the process.
@@ -126,19 +116,6 @@ impl Device {
     fn stream(&self, number: u32) -> Result<sys::CUstream, DriverError> {
         let stream = self.streams.get(number as usize).map(|stream| *stream as sys::CUstream);
         stream.ok_or_else(|| invalid(format!("there is no queue {number}")))
-    }
-
-    pub(crate) fn allocate(&self, bytes: u64) -> Result<BufferId, DriverError> {
-        self.enter()?;
-        // SAFETY: the memory is used by copies and kernels only.
-        unsafe { result::malloc_sync(bytes as usize) }.map(BufferId).map_err(|error| failure("cuMemAlloc", error))
-    }
-
-    pub(crate) fn free(&self, buffer: BufferId) {
-        if self.enter().is_ok() {
-            // SAFETY: the host frees each buffer once, when no operation uses it.
-            let _ = unsafe { result::free_sync(buffer.0) };
-        }
     }
 
     /// Puts an operation into a stream, after those that it waits for and between two events.
@@ -177,8 +154,69 @@ impl Device {
         self.operations.lock().unwrap_or_else(PoisonError::into_inner).get(&token).copied()
     }
 
+    fn compile(&self, text: &str, options: &str) -> Result<Vec<u8>, DriverError> {
+        // SAFETY: it only tries to load the library.
+        if !unsafe { nvrtc::sys::is_culib_present() } {
+            let message = "libnvrtc.so cannot be loaded: install NVRTC, or give the kernel as PTX";
+            return Err(DriverError::new(DriverErrorKind::Unsupported, message));
+        }
+        let failed = |message: String| DriverError::new(DriverErrorKind::Build, message);
+        let text = CString::new(text).map_err(|error| failed(error.to_string()))?;
+        let program = nvrtc::result::create_program(&text, None)
+            .map_err(|error| failed(format!("nvrtcCreateProgram: {error:?}")))?;
+        let architecture = format!("--gpu-architecture=compute_{}", self.capability);
+        let options: Vec<&str> = options.split_whitespace().chain([architecture.as_str()]).collect();
+        // SAFETY: the program was just made, and is destroyed once.
+        unsafe {
+            let compiled = nvrtc::result::compile_program(program, &options);
+            let result = match compiled {
+                Ok(()) => nvrtc::result::get_ptx(program).map_err(|error| failed(format!("nvrtcGetPTX: {error:?}"))),
+                Err(error) => {
+                    let log = nvrtc::result::get_program_log(program).unwrap_or_default();
+                    let log: Vec<u8> = log.into_iter().map(|byte| byte as u8).filter(|byte| *byte != 0).collect();
+                    Err(failed(format!("nvrtcCompileProgram: {error:?}\n{}", String::from_utf8_lossy(&log).trim_end())))
+                }
+            };
+            let _ = nvrtc::result::destroy_program(program);
+            result.map(|ptx| zero_ended(ptx.into_iter().map(|byte| byte as u8).collect()))
+        }
+    }
+
+    /// Forgets an operation that has ended.
+    fn end(&self, token: Token, events: Events, ended: Result<(), CudaError>) -> Result<Finished, DriverError> {
+        self.operations.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
+        let (begin, end) = (events.begin as sys::CUevent, events.end as sys::CUevent);
+        // SAFETY: both are recorded, and nobody else uses them: the host does not use the token any more.
+        let millis = unsafe {
+            let millis = event::elapsed(begin, end).ok();
+            let _ = (event::destroy(begin), event::destroy(end));
+            millis
+        };
+        ended.map_err(|error| failure("an operation", error))?;
+        Ok(Finished { nanos: millis.map(|millis| (f64::from(millis) * 1e6) as u64) })
+    }
+}
+
+impl sched_core::driver::Device for Device {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<BufferId, DriverError> {
+        self.enter()?;
+        // SAFETY: the memory is used by copies and kernels only.
+        unsafe { result::malloc_sync(bytes as usize) }.map(BufferId).map_err(|error| failure("cuMemAlloc", error))
+    }
+
+    fn free(&self, buffer: BufferId) {
+        if self.enter().is_ok() {
+            // SAFETY: the host frees each buffer once, when no operation uses it.
+            let _ = unsafe { result::free_sync(buffer.0) };
+        }
+    }
+
     /// Copies rows between the host and the device.
-    pub(crate) fn copy(
+    fn copy(
         &self,
         host: HostMemory,
         memory: DeviceMemory,
@@ -217,7 +255,7 @@ impl Device {
     }
 
     /// Copies rows to another device.
-    pub(crate) fn copy_to(
+    fn copy_to(
         &self,
         target: &Device,
         from: DeviceMemory,
@@ -240,7 +278,7 @@ impl Device {
     }
 
     /// Loads PTX or a binary, or compiles CUDA C.
-    pub(crate) fn load(&self, source: Source<'_>) -> Result<ModuleId, DriverError> {
+    fn load(&self, source: Source<'_>) -> Result<ModuleId, DriverError> {
         self.enter()?;
         let image = match source {
             Source::Text { text, .. } if text.contains(".target ") => zero_ended(text.as_bytes().to_vec()),
@@ -254,35 +292,7 @@ impl Device {
             .map_err(|error| DriverError { kind: DriverErrorKind::Build, ..failure("cuModuleLoadData", error) })
     }
 
-    fn compile(&self, text: &str, options: &str) -> Result<Vec<u8>, DriverError> {
-        // SAFETY: it only tries to load the library.
-        if !unsafe { nvrtc::sys::is_culib_present() } {
-            let message = "libnvrtc.so cannot be loaded: install NVRTC, or give the kernel as PTX";
-            return Err(DriverError::new(DriverErrorKind::Unsupported, message));
-        }
-        let failed = |message: String| DriverError::new(DriverErrorKind::Build, message);
-        let text = CString::new(text).map_err(|error| failed(error.to_string()))?;
-        let program = nvrtc::result::create_program(&text, None)
-            .map_err(|error| failed(format!("nvrtcCreateProgram: {error:?}")))?;
-        let architecture = format!("--gpu-architecture=compute_{}", self.capability);
-        let options: Vec<&str> = options.split_whitespace().chain([architecture.as_str()]).collect();
-        // SAFETY: the program was just made, and is destroyed once.
-        unsafe {
-            let compiled = nvrtc::result::compile_program(program, &options);
-            let result = match compiled {
-                Ok(()) => nvrtc::result::get_ptx(program).map_err(|error| failed(format!("nvrtcGetPTX: {error:?}"))),
-                Err(error) => {
-                    let log = nvrtc::result::get_program_log(program).unwrap_or_default();
-                    let log: Vec<u8> = log.into_iter().map(|byte| byte as u8).filter(|byte| *byte != 0).collect();
-                    Err(failed(format!("nvrtcCompileProgram: {error:?}\n{}", String::from_utf8_lossy(&log).trim_end())))
-                }
-            };
-            let _ = nvrtc::result::destroy_program(program);
-            result.map(|ptx| zero_ended(ptx.into_iter().map(|byte| byte as u8).collect()))
-        }
-    }
-
-    pub(crate) fn kernel(&self, module: ModuleId, entry: &str) -> Result<KernelId, DriverError> {
+    fn kernel(&self, module: ModuleId, entry: &str) -> Result<KernelId, DriverError> {
         self.enter()?;
         let name = CString::new(entry).map_err(|error| invalid(error.to_string()))?;
         // SAFETY: the module was loaded by `load`, and is never unloaded.
@@ -293,7 +303,7 @@ impl Device {
         })
     }
 
-    pub(crate) fn launch(&self, launch: Launch<'_>, order: Order<'_>) -> Result<Token, DriverError> {
+    fn launch(&self, launch: Launch<'_>, order: Order<'_>) -> Result<Token, DriverError> {
         let group = if launch.group[0] == 0 { [launch.items[0].clamp(1, THREADS), 1, 1] } else { launch.group };
         let blocks: Vec<u32> =
             launch.items.iter().zip(group).map(|(items, group)| items.div_ceil(group.max(1)) as u32).collect();
@@ -320,11 +330,11 @@ impl Device {
         })
     }
 
-    pub(crate) fn mark(&self, queue: u32) -> Result<Token, DriverError> {
+    fn mark(&self, queue: u32) -> Result<Token, DriverError> {
         self.start(Order { queue, after: &[] }, |_| Ok(()))
     }
 
-    pub(crate) fn poll(&self, token: Token) -> Result<Option<Finished>, DriverError> {
+    fn poll(&self, token: Token) -> Result<Option<Finished>, DriverError> {
         self.enter()?;
         let events = self.events(token).ok_or_else(|| invalid(format!("there is no operation {}", token.0)))?;
         // SAFETY: the event is there until the end has been seen, which is now or later.
@@ -334,7 +344,7 @@ impl Device {
         }
     }
 
-    pub(crate) fn wait(&self, token: Token) -> Result<Finished, DriverError> {
+    fn wait(&self, token: Token) -> Result<Finished, DriverError> {
         self.enter()?;
         let events = self.events(token).ok_or_else(|| invalid(format!("there is no operation {}", token.0)))?;
         // SAFETY: as in `poll`.
@@ -342,21 +352,7 @@ impl Device {
         self.end(token, events, ended)
     }
 
-    /// Forgets an operation that has ended.
-    fn end(&self, token: Token, events: Events, ended: Result<(), CudaError>) -> Result<Finished, DriverError> {
-        self.operations.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
-        let (begin, end) = (events.begin as sys::CUevent, events.end as sys::CUevent);
-        // SAFETY: both are recorded, and nobody else uses them: the host does not use the token any more.
-        let millis = unsafe {
-            let millis = event::elapsed(begin, end).ok();
-            let _ = (event::destroy(begin), event::destroy(end));
-            millis
-        };
-        ended.map_err(|error| failure("an operation", error))?;
-        Ok(Finished { nanos: millis.map(|millis| (f64::from(millis) * 1e6) as u64) })
-    }
-
-    pub(crate) fn raw(&self, object: RawObject) -> Option<u64> {
+    fn raw(&self, object: RawObject) -> Option<u64> {
         match object {
             RawObject::Context => Some(self.context as u64),
             // A number from 0, which the host knows.

@@ -8,33 +8,25 @@ mod device;
 use cudarc::driver::{result, sys};
 use device::{Device, failure};
 use sched_core::Arch;
-use sched_core::driver::{
-    BufferId, DeviceInfo, DeviceMemory, DeviceNumber, Driver, DriverError, DriverErrorKind, DriverInfo, Finished,
-    HostMemory, KernelId, Launch, ModuleId, Order, RawObject, Rows, Source, Token,
-};
+use sched_core::driver::{Devices, DriverError, DriverErrorKind, DriverInfo, DriverOf};
 use std::ffi::c_int;
 
-/// See the [crate](self).
+/// The devices; see the [crate](self).
 #[derive(Debug)]
-pub struct CudaDriver {
-    devices: Vec<Device>,
-}
+pub(crate) struct CudaDevices;
 
-impl CudaDriver {
-    fn device(&self, number: DeviceNumber) -> Result<&Device, DriverError> {
-        self.devices
-            .get(number.0 as usize)
-            .ok_or_else(|| DriverError::new(DriverErrorKind::NoDevice, format!("there is no CUDA device {}", number.0)))
-    }
-}
+/// The driver.
+pub(crate) type CudaDriver = DriverOf<CudaDevices>;
 
-impl Driver for CudaDriver {
+impl Devices for CudaDevices {
     const INFO: DriverInfo = DriverInfo {
         note: "compiled, and not run on a device",
         ..DriverInfo::new("cuda", Arch::CUDA, "NVIDIA devices, by CUDA 12 or later.")
     };
 
-    fn open() -> Result<CudaDriver, DriverError> {
+    type Device = Device;
+
+    fn find() -> Result<Vec<Device>, DriverError> {
         // SAFETY: it only tries to load the library, whose initializers are NVIDIA's.
         if !unsafe { sys::is_culib_present() } {
             let message = "libcuda.so cannot be loaded: there is no NVIDIA driver on this system";
@@ -42,75 +34,14 @@ impl Driver for CudaDriver {
         }
         if let Err(error) = result::init() {
             return match error.0 {
-                sys::CUresult::CUDA_ERROR_NO_DEVICE => Ok(CudaDriver { devices: Vec::new() }),
+                sys::CUresult::CUDA_ERROR_NO_DEVICE => Ok(Vec::new()),
                 _ => Err(DriverError { kind: DriverErrorKind::Unavailable, ..failure("cuInit", error) }),
             };
         }
         check_version()?;
         let count = result::device::get_count().map_err(|error| failure("cuDeviceGetCount", error))?;
         let devices = (0..count).map(Device::open).collect::<Result<Vec<Device>, DriverError>>()?;
-        Ok(CudaDriver { devices })
-    }
-
-    fn devices(&self) -> Vec<DeviceInfo> {
-        self.devices.iter().map(|device| device.info().clone()).collect()
-    }
-
-    fn allocate(&self, device: DeviceNumber, bytes: u64) -> Result<BufferId, DriverError> {
-        self.device(device)?.allocate(bytes)
-    }
-
-    fn free(&self, device: DeviceNumber, buffer: BufferId) {
-        if let Ok(device) = self.device(device) {
-            device.free(buffer);
-        }
-    }
-
-    fn copy_in(&self, from: HostMemory, to: DeviceMemory, rows: Rows, order: Order<'_>) -> Result<Token, DriverError> {
-        self.device(to.device)?.copy(from, to, rows, order, device::Direction::In)
-    }
-
-    fn copy_out(&self, from: DeviceMemory, to: HostMemory, rows: Rows, order: Order<'_>) -> Result<Token, DriverError> {
-        self.device(from.device)?.copy(to, from, rows, order, device::Direction::Out)
-    }
-
-    fn copy_across(
-        &self,
-        from: DeviceMemory,
-        to: DeviceMemory,
-        rows: Rows,
-        order: Order<'_>,
-    ) -> Result<Token, DriverError> {
-        let target = self.device(to.device)?;
-        self.device(from.device)?.copy_to(target, from, to, rows, order)
-    }
-
-    fn load(&self, device: DeviceNumber, source: Source<'_>) -> Result<ModuleId, DriverError> {
-        self.device(device)?.load(source)
-    }
-
-    fn kernel(&self, device: DeviceNumber, module: ModuleId, entry: &str) -> Result<KernelId, DriverError> {
-        self.device(device)?.kernel(module, entry)
-    }
-
-    fn launch(&self, device: DeviceNumber, launch: Launch<'_>, order: Order<'_>) -> Result<Token, DriverError> {
-        self.device(device)?.launch(launch, order)
-    }
-
-    fn mark(&self, device: DeviceNumber, queue: u32) -> Result<Token, DriverError> {
-        self.device(device)?.mark(queue)
-    }
-
-    fn poll(&self, device: DeviceNumber, token: Token) -> Result<Option<Finished>, DriverError> {
-        self.device(device)?.poll(token)
-    }
-
-    fn wait(&self, device: DeviceNumber, token: Token) -> Result<Finished, DriverError> {
-        self.device(device)?.wait(token)
-    }
-
-    fn raw(&self, device: DeviceNumber, object: RawObject) -> Option<u64> {
-        self.device(device).ok()?.raw(object)
+        Ok(devices)
     }
 }
 

@@ -24,8 +24,8 @@ use cl3::program::{
 use cl3::types::{CL_FALSE, cl_command_queue};
 use cl3::types::{cl_context, cl_device_id, cl_event, cl_int, cl_kernel, cl_mem, cl_platform_id, cl_program};
 use sched_core::driver::{
-    Arg, BufferId, DeviceInfo, DeviceMemory, DriverError, DriverErrorKind, Finished, HostMemory, KernelId, Launch,
-    ModuleId, Order, RawObject, Rows, Source, Token,
+    Arg, BufferId, DeviceInfo, DeviceMemory, Direction, DriverError, DriverErrorKind, Finished, HostMemory, KernelId,
+    Launch, ModuleId, Order, RawObject, Rows, Source, Token,
 };
 use std::collections::HashSet;
 use std::ffi::{CString, c_void};
@@ -69,12 +69,6 @@ pub(crate) struct Device {
     enqueuing: Turns,
 }
 
-#[derive(Clone, Copy)]
-pub(crate) enum Direction {
-    In,
-    Out,
-}
-
 impl Device {
     /// Makes the context and the queues of a device.
     pub(crate) fn open(platform: cl_platform_id, device: cl_device_id) -> Result<Device, DriverError> {
@@ -99,16 +93,26 @@ impl Device {
         })
     }
 
-    pub(crate) fn info(&self) -> &DeviceInfo {
-        &self.info
-    }
-
     fn queue(&self, number: u32) -> Result<cl_command_queue, DriverError> {
         let queue = self.queues.get(number as usize).map(|queue| *queue as cl_command_queue);
         queue.ok_or_else(|| DriverError::new(DriverErrorKind::Invalid, format!("there is no queue {number}")))
     }
 
-    pub(crate) fn allocate(&self, bytes: u64) -> Result<BufferId, DriverError> {
+    /// Waits for the operations that come before another one.
+    fn wait_for_all(&self, order: Order<'_>) -> Result<(), DriverError> {
+        match waits(order) {
+            (0, _) => Ok(()),
+            (_, events) => wait_for_events(&events).map_err(|status| error("clWaitForEvents", status)),
+        }
+    }
+}
+
+impl sched_core::driver::Device for Device {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<BufferId, DriverError> {
         if let Some(shared) = &self.shared {
             return shared.allocate(bytes).map_err(|status| error("clCreateBuffer", status));
         }
@@ -117,7 +121,7 @@ impl Device {
         made.map(|buffer| BufferId(buffer as u64)).map_err(|status| error("clCreateBuffer", status))
     }
 
-    pub(crate) fn free(&self, buffer: BufferId) {
+    fn free(&self, buffer: BufferId) {
         // SAFETY: the host frees each buffer once, when no operation uses it.
         let _ = unsafe { release_mem_object(buffer.0 as cl_mem) };
         if let Some(shared) = &self.shared {
@@ -126,7 +130,7 @@ impl Device {
     }
 
     /// Copies rows between the host and the device.
-    pub(crate) fn copy(
+    fn copy(
         &self,
         host: HostMemory,
         memory: DeviceMemory,
@@ -205,7 +209,7 @@ impl Device {
     }
 
     /// Compiles a program.
-    pub(crate) fn load(&self, source: Source<'_>) -> Result<ModuleId, DriverError> {
+    fn load(&self, source: Source<'_>) -> Result<ModuleId, DriverError> {
         let _compiles = COMPILER.write();
         let (device, context) = (self.id as cl_device_id, self.context as cl_context);
         let (program, options) = match source {
@@ -227,7 +231,7 @@ impl Device {
         }
     }
 
-    pub(crate) fn kernel(&self, module: ModuleId, entry: &str) -> Result<KernelId, DriverError> {
+    fn kernel(&self, module: ModuleId, entry: &str) -> Result<KernelId, DriverError> {
         let _compiles = COMPILER.write();
         let made = create_kernel(module.0 as cl_program, &text(entry)?)
             .map_err(|status| named(&format!("kernel `{entry}`"), error("clCreateKernel", status)))?;
@@ -236,7 +240,7 @@ impl Device {
         Ok(KernelId(kernels.len() as u64 - 1))
     }
 
-    pub(crate) fn launch(&self, launch: Launch<'_>, order: Order<'_>) -> Result<Token, DriverError> {
+    fn launch(&self, launch: Launch<'_>, order: Order<'_>) -> Result<Token, DriverError> {
         let queue = self.queue(order.queue)?;
         let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(launch.kernel.0 as usize).copied();
         let none = || DriverError::new(DriverErrorKind::Invalid, format!("there is no kernel {}", launch.kernel.0));
@@ -261,22 +265,14 @@ impl Device {
         begun(queue, "clEnqueueNDRangeKernel", started)
     }
 
-    pub(crate) fn mark(&self, queue: u32) -> Result<Token, DriverError> {
+    fn mark(&self, queue: u32) -> Result<Token, DriverError> {
         let queue = self.queue(queue)?;
         let _one_at_a_time = self.enqueuing.take(Command::Kernel);
         // SAFETY: no events are passed.
         begun(queue, "clEnqueueMarkerWithWaitList", unsafe { enqueue_marker_with_wait_list(queue, 0, null()) })
     }
 
-    /// Waits for the operations that come before another one.
-    fn wait_for_all(&self, order: Order<'_>) -> Result<(), DriverError> {
-        match waits(order) {
-            (0, _) => Ok(()),
-            (_, events) => wait_for_events(&events).map_err(|status| error("clWaitForEvents", status)),
-        }
-    }
-
-    pub(crate) fn poll(&self, token: Token) -> Result<Option<Finished>, DriverError> {
+    fn poll(&self, token: Token) -> Result<Option<Finished>, DriverError> {
         if token == ENDED {
             return Ok(Some(Finished::default()));
         }
@@ -297,7 +293,7 @@ impl Device {
         if status < COMPLETE { Err(error("a command", status)) } else { Ok(Some(Finished { nanos })) }
     }
 
-    pub(crate) fn wait(&self, token: Token) -> Result<Finished, DriverError> {
+    fn wait(&self, token: Token) -> Result<Finished, DriverError> {
         if token == ENDED {
             return Ok(Finished::default());
         }
@@ -310,7 +306,7 @@ impl Device {
         }
     }
 
-    pub(crate) fn raw(&self, object: RawObject) -> Option<u64> {
+    fn raw(&self, object: RawObject) -> Option<u64> {
         match object {
             RawObject::Context => Some(self.context as u64),
             RawObject::Device => Some(self.id as u64),

@@ -11,84 +11,26 @@ mod turns;
 
 use device::Device;
 use sched_core::Arch;
-use sched_core::driver::{
-    BufferId, DeviceInfo, DeviceMemory, DeviceNumber, Driver, DriverError, DriverErrorKind, DriverInfo, Finished,
-    HostMemory, KernelId, Launch, ModuleId, Order, RawObject, Rows, Source, Token,
-};
+use sched_core::driver::{Devices, DriverError, DriverInfo, DriverOf};
 
-/// See the [crate](self).
+/// The devices; see the [crate](self).
 #[derive(Debug)]
-pub struct OpenClDriver {
-    devices: Vec<Device>,
-}
+pub(crate) struct OpenClDevices;
 
-impl OpenClDriver {
-    fn device(&self, number: DeviceNumber) -> Result<&Device, DriverError> {
-        self.devices.get(number.0 as usize).ok_or_else(|| {
-            DriverError::new(DriverErrorKind::NoDevice, format!("there is no OpenCL device {}", number.0))
-        })
-    }
-}
+/// The driver.
+pub(crate) type OpenClDriver = DriverOf<OpenClDevices>;
 
-impl Driver for OpenClDriver {
+impl Devices for OpenClDevices {
     const INFO: DriverInfo = DriverInfo::new("opencl", Arch::OPENCL, "OpenCL devices of every vendor.");
 
-    fn open() -> Result<OpenClDriver, DriverError> {
+    type Device = Device;
+
+    fn find() -> Result<Vec<Device>, DriverError> {
         let mut devices = Vec::new();
         for (platform, device) in status::devices()? {
             devices.push(Device::open(platform, device)?);
         }
-        Ok(OpenClDriver { devices })
-    }
-
-    fn devices(&self) -> Vec<DeviceInfo> {
-        self.devices.iter().map(|device| device.info().clone()).collect()
-    }
-
-    fn allocate(&self, device: DeviceNumber, bytes: u64) -> Result<BufferId, DriverError> {
-        self.device(device)?.allocate(bytes)
-    }
-
-    fn free(&self, device: DeviceNumber, buffer: BufferId) {
-        if let Ok(device) = self.device(device) {
-            device.free(buffer);
-        }
-    }
-
-    fn copy_in(&self, from: HostMemory, to: DeviceMemory, rows: Rows, order: Order<'_>) -> Result<Token, DriverError> {
-        self.device(to.device)?.copy(from, to, rows, order, device::Direction::In)
-    }
-
-    fn copy_out(&self, from: DeviceMemory, to: HostMemory, rows: Rows, order: Order<'_>) -> Result<Token, DriverError> {
-        self.device(from.device)?.copy(to, from, rows, order, device::Direction::Out)
-    }
-
-    fn load(&self, device: DeviceNumber, source: Source<'_>) -> Result<ModuleId, DriverError> {
-        self.device(device)?.load(source)
-    }
-
-    fn kernel(&self, device: DeviceNumber, module: ModuleId, entry: &str) -> Result<KernelId, DriverError> {
-        self.device(device)?.kernel(module, entry)
-    }
-
-    fn launch(&self, device: DeviceNumber, launch: Launch<'_>, order: Order<'_>) -> Result<Token, DriverError> {
-        self.device(device)?.launch(launch, order)
-    }
-
-    fn mark(&self, device: DeviceNumber, queue: u32) -> Result<Token, DriverError> {
-        self.device(device)?.mark(queue)
-    }
-
-    fn poll(&self, device: DeviceNumber, token: Token) -> Result<Option<Finished>, DriverError> {
-        self.device(device)?.poll(token)
-    }
-
-    fn wait(&self, device: DeviceNumber, token: Token) -> Result<Finished, DriverError> {
-        self.device(device)?.wait(token)
-    }
-
-    fn raw(&self, device: DeviceNumber, object: RawObject) -> Option<u64> {
-        self.device(device).ok()?.raw(object)
+        Ok(devices)
     }
 }
 

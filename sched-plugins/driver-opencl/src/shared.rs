@@ -3,14 +3,13 @@
 //! whatever the device does. Where copies are commands, a device without threads of its own makes them wait for the end
 //! of its kernel.
 
-use super::device::Direction;
 use cl3::device::{CL_DEVICE_SVM_CAPABILITIES, CL_DEVICE_SVM_FINE_GRAIN_BUFFER, get_device_info};
 use cl3::error_codes::CL_MEM_OBJECT_ALLOCATION_FAILURE;
 use cl3::memory::{
     CL_MEM_READ_WRITE, CL_MEM_SVM_FINE_GRAIN_BUFFER, CL_MEM_USE_HOST_PTR, create_buffer, svm_alloc, svm_free,
 };
 use cl3::types::{cl_context, cl_device_id, cl_int};
-use sched_core::driver::{BufferId, DeviceMemory, HostMemory, Rows};
+use sched_core::driver::{BufferId, DeviceMemory, Direction, HostMemory, Rows};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};

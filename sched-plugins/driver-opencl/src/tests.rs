@@ -1,6 +1,6 @@
 use super::*;
 use sched_core::abi::driver::{DriverHandle, OpenedDriver};
-use sched_core::driver::Arg;
+use sched_core::driver::{Arg, BufferId, DeviceMemory, DeviceNumber, DriverErrorKind, Launch, Order, Source};
 use sched_test_support::skipped;
 use std::sync::OnceLock;
 
