@@ -34,6 +34,12 @@
 //! submitted for a while (`lead`) and some are outside the plan; when half of a full `window` is done; and when no sent
 //! task is under way and no ready task is in the plan.
 //!
+//! **It learns what kernels take.** The ratios of real to expected lengths, by kind of task and worker, correct the
+//! lengths of later plans, and the rest of a plan is planned again when they change. Where kernels deviate, a worker
+//! whose next task is late takes a short one meanwhile. With lengths that deviate by 20 %, half of it errors of the
+//! models, makespans are 1.0 % longer than without deviation, in the mean of eight cases that no figure here was chosen
+//! on (`tree-dmda` 1.5 %; before it learnt 4.3 %), and 4.4 % in the mean of the ten others (2.3 %; 9.2 %).
+//!
 //! The gains of each part, on two machines with 9 cores and 3 GPUs (the table is `tests/tests/starpu_better.rs`), as
 //! the share of the gap between the best of StarPU's fifty policies and the bound that is closed, on average over
 //! Cholesky of 4 to 20 tiles. (With LU of 8 tiles it is 43 % instead of 37 %.)
@@ -69,6 +75,7 @@
 
 mod agenda;
 mod execution;
+mod experience;
 mod network;
 mod outlook;
 mod schedule;
@@ -107,6 +114,8 @@ pub struct Plan {
     turn: Turn,
     /// Owned by the thread that plans, which takes it out.
     agenda: Mutex<Agenda>,
+    /// Tasks that have ended since the planning thread looked, with the nanoseconds that they took.
+    ended: Mutex<Vec<(u64, u64)>>,
     /// By child: number of workers that asked for a task and have not got one.
     asking: Mutex<Vec<u32>>,
     /// Priority of the last task sent.
@@ -145,7 +154,8 @@ impl Build for Plan {
     )
     .lookahead(30)
     .may_refuse(false)
-    .needs_models();
+    .needs_models()
+    .hears_tasks();
 
     fn build(params: &Params) -> Result<Self, BuildError> {
         Ok(Plan {
@@ -161,6 +171,7 @@ impl Build for Plan {
             len: AtomicUsize::new(0),
             turn: Turn::default(),
             agenda: Mutex::default(),
+            ended: Mutex::default(),
             asking: Mutex::default(),
             order: AtomicI32::new(i32::MAX),
         })
@@ -265,6 +276,7 @@ impl Plan {
         }
         let mut agenda = std::mem::take(&mut *self.agenda.lock());
         agenda.full.fill(false);
+        agenda.learn(std::mem::take(&mut *self.ended.lock()));
         agenda.forget_ended(submitted);
         let mut moved = false;
         loop {
@@ -337,6 +349,12 @@ impl Component for Plan {
         let moved = self.progress(node, submitted);
         // The tasks here are not urgent. The parents may have others to send now.
         node.parents_can_push() || moved
+    }
+
+    fn task_ended(&self, node: Node<'_>, execution: &Execution, end: &ExecutionEnd) {
+        if !end.failed && node.submitted().is_some() {
+            self.ended.lock().push((execution.task.sequence(), nanos(end.length)));
+        }
     }
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {

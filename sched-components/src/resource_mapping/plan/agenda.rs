@@ -1,6 +1,8 @@
 //! The planning thread's state: the ready tasks, the plan, and the tasks that were sent.
 
+use super::experience::Experience;
 use super::outlook::{Lane, Outlook, Sent, View};
+use super::schedule::Schedule;
 use super::search::{Dice, Habits, Search};
 use super::under_way::UnderWay;
 use crate::resource_mapping::block_cyclic::Owners;
@@ -30,12 +32,36 @@ const MOST_KINDS: usize = 4096;
 /// Maximum number of planned tasks for each lane with which it is worth planning again for one idle lane.
 const SHORT_PLAN: usize = 16;
 
+/// Change of expected lengths from which on the rest of a plan is planned again.
+const NEWS: f64 = 0.03;
+
+/// Maximum number of times that a plan is made again because of such changes.
+const REPAIRS: usize = 32;
+
+/// Plans that are tried then, as a share of those for new tasks.
+const REPAIR: f64 = 0.2;
+
+/// Where kernels do not take the expected times: maximum length of a task that is let past a later one, as a multiple of
+/// the time that the lane has waited for that one.
+const PATIENCE: f64 = 2.0;
+
+/// Why a plan is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Occasion {
+    /// For new tasks, or for a lane that has nothing to do.
+    New,
+    /// Kernels take other times than those that the last plan went by.
+    Refuted,
+}
+
 /// A task in the plan of a lane.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
     sequence: u64,
     start: u64,
-    length: u64,
+    /// Expected length, without what was learnt.
+    expected: f64,
+    kind: usize,
     /// Whether its data is being fetched.
     fetched: bool,
 }
@@ -67,9 +93,17 @@ pub(super) struct Agenda {
     under_way: UnderWay,
     /// Whether each lane recently refused a task.
     pub(super) full: Vec<bool>,
+    /// When each lane was last seen busy.
+    busy: Vec<u64>,
     /// Kinds of tasks by their lengths; and what the last plan went by.
     kinds: BTreeMap<Vec<u64>, usize>,
     habits: Habits,
+    experience: Experience,
+    /// Number of tasks that have ended since the last plan.
+    ended: usize,
+    /// When the first tasks were seen, and nanoseconds spent on plans since.
+    began: u64,
+    spent: f64,
 }
 
 impl Agenda {
@@ -86,6 +120,16 @@ impl Agenda {
         }
     }
 
+    /// Learns from tasks that have ended, and the nanoseconds that they took.
+    pub(super) fn learn(&mut self, ended: Vec<(u64, u64)>) {
+        for (sequence, took) in ended {
+            self.ended += 1;
+            if let Some(sent) = self.sent.iter().find(|sent| sent.sequence == sequence) {
+                self.experience.note(sent.kind, sent.lane, self.lanes[sent.lane].class, took as f64 / sent.expected);
+            }
+        }
+    }
+
     /// Removes tasks that have ended.
     pub(super) fn forget_ended(&mut self, submitted: Submitted<'_>) {
         self.sent.retain(|sent| submitted.task(sent.sequence).is_some_and(|task| task.stage != Stage::Ended));
@@ -95,6 +139,7 @@ impl Agenda {
     pub(super) fn settle(&mut self, node: Node<'_>, submitted: Submitted<'_>, now: u64) {
         if self.lanes.is_empty() {
             self.find_lanes(node);
+            self.began = now;
         }
         let end = submitted.range().end;
         if end > self.submitted {
@@ -103,6 +148,7 @@ impl Agenda {
         for lane in &mut self.lanes {
             lane.free = now;
         }
+        self.sent.iter().for_each(|sent| self.busy[sent.lane] = now);
         for sent in &mut self.sent {
             sent.end = sent.end.max(now);
             let lane = &mut self.lanes[sent.lane];
@@ -137,6 +183,7 @@ impl Agenda {
         let memories = self.lanes.iter().map(|lane| lane.memory + 1).max().unwrap_or(1);
         self.under_way = UnderWay::new(node, memories);
         self.full = vec![false; self.lanes.len()];
+        self.busy = vec![0; self.lanes.len()];
         self.plan = vec![VecDeque::new(); self.lanes.len()];
     }
 
@@ -146,7 +193,7 @@ impl Agenda {
     }
 
     /// Plans if necessary: there are tasks outside the plan, and either too little work for some lane, or many new
-    /// tasks, or no more to come.
+    /// tasks, or no more to come; or kernels take other times than those that the plan went by.
     pub(super) fn keep_planned(
         &mut self,
         node: Node<'_>,
@@ -154,16 +201,30 @@ impl Agenda {
         weigh: &super::Weights,
         limits: Limits,
     ) {
-        let is_late = self.is_settled(node.now().as_nanos(), limits.lead)
-            && self.end < self.submitted
-            && self.count < limits.window;
-        if !is_late && (!self.some_unplanned || !self.is_stale(limits.window)) {
-            return;
+        let now = node.now().as_nanos();
+        let is_late = self.is_settled(now, limits.lead) && self.end < self.submitted && self.count < limits.window;
+        if is_late || (self.some_unplanned && self.is_stale(limits.window)) {
+            self.make_plan(node, submitted, weigh, limits, Occasion::New);
+        } else if self.is_refuted(now, limits) {
+            self.make_plan(node, submitted, weigh, limits, Occasion::Refuted);
         }
+    }
+
+    fn make_plan(
+        &mut self,
+        node: Node<'_>,
+        submitted: Submitted<'_>,
+        weigh: &super::Weights,
+        limits: Limits,
+        occasion: Occasion,
+    ) {
         if self.kinds.len() > MOST_KINDS {
             self.kinds.clear();
+            self.experience = Experience::default();
             self.habits = Habits::default();
         }
+        self.ended = 0;
+        self.experience.plan_made(&self.lanes);
         if node.has_transfers() {
             self.owners.learn(node, submitted);
         }
@@ -178,6 +239,7 @@ impl Agenda {
             owners: &self.owners,
             window: limits.window,
             under_way: &self.under_way,
+            experience: &self.experience,
             lead: limits.lead,
         };
         let outlook = Outlook::new(node, &view, &mut self.kinds);
@@ -188,17 +250,50 @@ impl Agenda {
         let range = submitted.range();
         let all = (range.end - range.start).max(1) as f64;
         let effort = (AT_FULL_EFFORT / count).min(1.0) * (2.0 * limits.window as f64 / all).min(1.0);
-        let tries = limits.effort as f64 * share * effort;
         // Workers may idle meanwhile. (Not under a virtual clock, where the search takes no time.)
         let most = |search: &Search<'_>| search.length() as f64 * limits.time;
         let took = || node.now().as_nanos().saturating_sub(outlook.now) as f64;
         let mut search = Search::new(&outlook, Dice(node.random()));
+        let mut tried = share;
+        if occasion == Occasion::Refuted
+            && let Some(present) = self.present(&outlook)
+        {
+            search.resume(&self.habits, &present);
+            tried = tried.max(REPAIR);
+        }
         search.begin(&self.habits, share * (2.0 * effort).min(1.0), |search| took() <= most(search));
-        search.improve(tries.ceil() as u64, |search| took() <= most(search) * share);
+        let tries = limits.effort as f64 * tried * effort;
+        search.improve(tries.ceil() as u64, |search| took() <= most(search) * tried);
         self.count = outlook.len();
         let (best, habits) = search.finish();
         self.habits = habits;
+        self.spent += took();
         self.adopt(&outlook, &best);
+    }
+
+    /// Whether kernels have turned out to take other times than those that the plan went by, so many have ended that
+    /// the rest should be planned again, and that takes no more than its share of time.
+    fn is_refuted(&self, now: u64, limits: Limits) -> bool {
+        let left: usize = self.plan.iter().map(VecDeque::len).sum();
+        left > self.lanes.len()
+            && self.ended > (self.count / REPAIRS).max(self.lanes.len())
+            && self.spent <= limits.time * now.saturating_sub(self.began) as f64
+            && self.experience.news(&self.lanes) > NEWS
+    }
+
+    /// What is left of the plan, unless a task that is to be planned is not in it.
+    fn present(&self, outlook: &Outlook) -> Option<Schedule> {
+        let mut present = Schedule::default();
+        present.clear(outlook);
+        let starts: BTreeMap<u64, u64> =
+            self.plan.iter().flatten().map(|planned| (planned.sequence, planned.start)).collect();
+        for task in (0..outlook.len()).filter(|task| outlook.is_open(*task) && outlook.works[*task]) {
+            let sequence = outlook.sequences[task];
+            present.lanes[task] = (*self.lane_of.get(&sequence)?)?;
+            present.starts[task] = *starts.get(&sequence)?;
+            present.ends[task] = present.starts[task] + outlook.length(task, present.lanes[task]);
+        }
+        Some(present)
     }
 
     fn is_stale(&self, window: usize) -> bool {
@@ -225,7 +320,7 @@ impl Agenda {
         waits.contains(&true)
     }
 
-    fn adopt(&mut self, outlook: &Outlook, best: &super::schedule::Schedule) {
+    fn adopt(&mut self, outlook: &Outlook, best: &Schedule) {
         self.plan.iter_mut().for_each(VecDeque::clear);
         // A held task that was not among the submitted ones counts as a task of unknown length.
         self.lane_of = self.held.keys().map(|sequence| (*sequence, None)).collect();
@@ -236,8 +331,10 @@ impl Agenda {
             let (sequence, lane) = (outlook.sequences[task], best.lanes[task]);
             self.lane_of.insert(sequence, outlook.works[task].then_some(lane));
             if outlook.works[task] {
-                let (start, length) = (best.starts[task], outlook.length(task, lane));
-                self.plan[lane].push_back(Planned { sequence, start, length, fetched: false });
+                let (start, kind) = (best.starts[task], outlook.kinds[task]);
+                let factor = self.experience.factor(kind, lane, &self.lanes);
+                let expected = outlook.length(task, lane) as f64 / factor;
+                self.plan[lane].push_back(Planned { sequence, start, expected, kind, fetched: false });
             }
         }
         let untimed = self.held.iter().filter(|(sequence, _)| self.lane_of.get(sequence) == Some(&None));
@@ -277,7 +374,7 @@ impl Agenda {
     pub(super) fn next(&self, now: u64, lead: u64, asks: impl Fn(Child) -> bool) -> Option<(u64, usize)> {
         let of = |lane: usize| {
             let Lane { child, free, .. } = self.lanes[lane];
-            let next = self.plan[lane].front()?;
+            let next = self.head(lane, now)?;
             let turn = !self.full[lane] && (free <= now.saturating_add(lead) || asks(child));
             (turn && self.held.contains_key(&next.sequence)).then_some((next.sequence, lane))
         };
@@ -294,13 +391,29 @@ impl Agenda {
         Some((sequence, lane))
     }
 
+    /// The next task of a lane: the first of its plan. While that is not ready, and the times of the plan are not to be
+    /// trusted, it may be one that is ready and short beside the time that the lane has waited: nobody knows how much
+    /// longer it will be, but what has taken long is likely to take as long again.
+    fn head(&self, lane: usize, now: u64) -> Option<&Planned> {
+        let plan = &self.plan[lane];
+        let first = plan.front()?;
+        let waited = now.saturating_sub(first.start.max(self.busy[lane])) as f64;
+        if waited <= 0.0 || self.held.contains_key(&first.sequence) || !self.experience.is_scattered() {
+            return Some(first);
+        }
+        let length = |next: &Planned| next.expected * self.experience.factor(next.kind, lane, &self.lanes);
+        let fits = |next: &&Planned| self.held.contains_key(&next.sequence) && length(next) <= PATIENCE * waited;
+        plan.iter().take(SHORT_PLAN).find(fits).or(Some(first))
+    }
+
     /// The task for a worker that pulls.
     pub(super) fn next_for(&self, node: Node<'_>, child: Child) -> Option<(u64, usize)> {
+        let now = node.now().as_nanos();
         let is_there = |lane: &Lane| lane.child == child && node.requester().is_none_or(|worker| worker == lane.worker);
         let of = |lane: usize| {
             let held = |next: &&Planned| self.held.contains_key(&next.sequence);
-            let mut plan = self.plan[lane].iter();
-            let next = if self.sent.is_empty() { plan.find(held) } else { plan.next().filter(held) };
+            let any = || self.plan[lane].iter().find(held);
+            let next = if self.sent.is_empty() { any() } else { self.head(lane, now).filter(held) };
             Some((next?.sequence, lane))
         };
         (0..self.lanes.len()).filter(|lane| is_there(&self.lanes[*lane])).find_map(of)
@@ -313,9 +426,11 @@ impl Agenda {
         if let Some(at) = plan.iter().position(|next| next.sequence == sequence)
             && let Some(planned) = plan.remove(at)
         {
-            let free = &mut self.lanes[lane].free;
-            *free = (*free).max(ready) + planned.length;
-            self.sent.push(Sent { sequence, lane, end: *free });
+            let Planned { expected, kind, .. } = planned;
+            let length = expected * self.experience.factor(kind, lane, &self.lanes);
+            let end = self.lanes[lane].free.max(ready) + length as u64;
+            self.lanes[lane].free = end;
+            self.sent.push(Sent { sequence, lane, end, expected, kind });
         }
     }
 }

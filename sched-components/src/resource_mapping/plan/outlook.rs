@@ -2,6 +2,7 @@
 
 use super::super::block_cyclic::Owners;
 use super::super::completion::Weights;
+use super::experience::Experience;
 use super::network::{Network, Traffic};
 use super::under_way::UnderWay;
 use crate::queue::nanos;
@@ -31,6 +32,9 @@ pub(super) struct Sent {
     pub(super) sequence: u64,
     pub(super) lane: usize,
     pub(super) end: u64,
+    /// Expected length, without what was learnt.
+    pub(super) expected: f64,
+    pub(super) kind: usize,
 }
 
 /// A task's access to a piece of data, by the number of the data here.
@@ -102,6 +106,8 @@ pub(super) struct View<'a> {
     pub(super) window: usize,
     /// The transfers that are under way.
     pub(super) under_way: &'a UnderWay,
+    /// What was learnt of lengths.
+    pub(super) experience: &'a Experience,
     /// Nanoseconds before its planned start at which the data of a task is fetched.
     pub(super) lead: u64,
 }
@@ -236,15 +242,20 @@ impl<'a> Builder<'a> {
             Estimate::Known(length) => nanos(length),
             _ => NEVER,
         };
-        let lengths: Vec<u64> = self.view.lanes.iter().map(length).collect();
+        let expected: Vec<u64> = self.view.lanes.iter().map(length).collect();
+        let next = self.kinds.len();
+        let mut lengths = expected.clone();
+        let kind = *self.kinds.entry(expected).or_insert(next);
+        for (lane, length) in lengths.iter_mut().enumerate().filter(|(_, length)| **length != NEVER) {
+            *length = (*length as f64 * self.view.experience.factor(kind, lane, self.view.lanes)) as u64;
+        }
         let owner = self.owner(sequence, &lengths);
         let outlook = &mut self.outlook;
         outlook.owners.push(owner);
         outlook.sequences.push(sequence);
         outlook.works.push(!task.passes && lengths.iter().any(|length| *length != NEVER));
         outlook.lengths.extend(&lengths);
-        let next = self.kinds.len();
-        outlook.kinds.push(*self.kinds.entry(lengths).or_insert(next));
+        outlook.kinds.push(kind);
         outlook.is_sent.push(under_way.is_some());
         if let Some(sent) = under_way {
             outlook.sent.push((number, sent.lane, sent.end.max(outlook.now)));

@@ -170,6 +170,13 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Starts from a plan that is being followed, and the habits that led to it.
+    pub(super) fn resume(&mut self, habits: &Habits, present: &Schedule) {
+        self.best.follow(self.outlook, present, &mut self.scratch);
+        self.taste = self.taste_of(habits, 0);
+        self.taste.keys = present.starts.iter().map(|start| -(*start as f64)).collect();
+    }
+
     /// Preferences by habits, in the order of an upward rank.
     fn taste_of(&self, habits: &Habits, rank: usize) -> Taste {
         let mut by_kind = vec![0.0; self.taste.by_kind.len()];
