@@ -314,7 +314,8 @@ fn a_running_deadline_uses_the_lengths_that_models_expect() {
     let runtime = start(4);
     let (a, b) = (context(&runtime, "a", [0]), context(&runtime, "b", 1..4));
     let hold = Hold::lasting(&runtime, Duration::from_secs(3600));
-    let held = [hold.worker_of(&a), hold.worker_of(&b)];
+    // All workers, so that none that joins executes a task before the others are submitted.
+    let held = [hold.worker_of(&a), hold.worker_of(&b), hold.worker_of(&b), hold.worker_of(&b)];
     // An hour of work in 80 minutes takes one worker; with the tasks that follow, it takes three.
     let goals = || {
         Goals::new().context(goal("a", Goal::Deadline(Duration::from_secs(5400)))).context(GovernedContext::new("b"))

@@ -174,9 +174,7 @@ impl Worker {
             found = self.look();
             // The end of the runtime wakes every worker, without a task.
             if found.is_some() || !core.stop.load(SeqCst) {
-                counters.wakes.store(counters.wakes.load(Relaxed) + 1, Relaxed);
-                let in_vain = u64::from(found.is_none());
-                counters.wakes_in_vain.store(counters.wakes_in_vain.load(Relaxed) + in_vain, Relaxed);
+                counters.count_wake(found.is_none());
             }
             self.answer_wake(found.as_ref());
         }

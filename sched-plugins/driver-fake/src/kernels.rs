@@ -292,19 +292,21 @@ impl Call {
             }
             Kernel::Unmqr => reflectors::unmqr(s, read, written),
             Kernel::Tsmqr => reflectors::tsmqr(s, read, written),
-            // B := B·L⁻ᵀ, or B·U⁻¹.
-            _ => {
-                let is_lower = self.kernel == Kernel::Trsm;
-                let u = |p: usize, j: usize| match is_lower {
-                    true => read[0][s[0] + j + p * s[1]],
-                    false => read[0][s[0] + p + j * s[1]],
-                };
-                let at = |i: usize, j: usize| s[2] + i + j * s[3];
-                for (j, i) in (0..s[5]).flat_map(|j| (0..s[4]).map(move |i| (j, i))) {
-                    let known: f64 = (0..j).map(|p| written[at(i, p)] * u(p, j)).sum();
-                    written[at(i, j)] = (written[at(i, j)] - known) / u(j, j);
-                }
-            }
+            _ => self.solve_from_the_right(written, &read[0]),
+        }
+    }
+
+    /// B := B·L⁻ᵀ, or B·U⁻¹.
+    fn solve_from_the_right(&self, written: &mut [f64], triangle: &[f64]) {
+        let s = &self.sizes;
+        let u = |p: usize, j: usize| match self.kernel {
+            Kernel::Trsm => triangle[s[0] + j + p * s[1]],
+            _ => triangle[s[0] + p + j * s[1]],
+        };
+        let at = |i: usize, j: usize| s[2] + i + j * s[3];
+        for (j, i) in (0..s[5]).flat_map(|j| (0..s[4]).map(move |i| (j, i))) {
+            let known: f64 = (0..j).map(|p| written[at(i, p)] * u(p, j)).sum();
+            written[at(i, j)] = (written[at(i, j)] - known) / u(j, j);
         }
     }
 }

@@ -148,61 +148,14 @@ impl sched_core::driver::Device for Device {
                 return Ok(ENDED);
             }
         }
-        let (buffer, pointer) = (memory.buffer.0 as cl_mem, host.first().cast::<c_void>());
-        let (count, events) = waits(order);
-        let (offset, bytes) = (memory.offset as usize, rows.bytes as usize);
         let contiguous = rows.count <= 1 || (memory.pitch == rows.bytes && host.pitch() == rows.bytes);
-        let size = bytes * rows.count as usize;
-        let (from, at_host, region) = ([offset, 0, 0], [0; 3], [bytes, rows.count as usize, 1]);
-        let (pitch, host_pitch) = (memory.pitch as usize, host.pitch() as usize);
         let _one_at_a_time = self.enqueuing.take(Command::Copy);
+        let copy = Copy { host, memory, rows, direction };
         // SAFETY: the host promises that the rows are in its memory, and in the buffer, until the copy has ended.
         let (function, started) = unsafe {
-            match (direction, contiguous) {
-                (Direction::In, true) => (
-                    "clEnqueueWriteBuffer",
-                    enqueue_write_buffer(queue, buffer, CL_FALSE, offset, size, pointer, count, list(&events)),
-                ),
-                (Direction::Out, true) => (
-                    "clEnqueueReadBuffer",
-                    enqueue_read_buffer(queue, buffer, CL_FALSE, offset, size, pointer, count, list(&events)),
-                ),
-                (Direction::In, false) => (
-                    "clEnqueueWriteBufferRect",
-                    enqueue_write_buffer_rect(
-                        queue,
-                        buffer,
-                        CL_FALSE,
-                        from.as_ptr(),
-                        at_host.as_ptr(),
-                        region.as_ptr(),
-                        pitch,
-                        0,
-                        host_pitch,
-                        0,
-                        pointer,
-                        count,
-                        list(&events),
-                    ),
-                ),
-                (Direction::Out, false) => (
-                    "clEnqueueReadBufferRect",
-                    enqueue_read_buffer_rect(
-                        queue,
-                        buffer,
-                        CL_FALSE,
-                        from.as_ptr(),
-                        at_host.as_ptr(),
-                        region.as_ptr(),
-                        pitch,
-                        0,
-                        host_pitch,
-                        0,
-                        pointer,
-                        count,
-                        list(&events),
-                    ),
-                ),
+            match contiguous {
+                true => copy.enqueue_at_once(queue, order),
+                false => copy.enqueue_by_rows(queue, order),
             }
         };
         begun(queue, function, started)
@@ -375,5 +328,67 @@ fn set(kernel: cl_kernel, index: u32, arg: &Arg) -> Result<(), cl_int> {
         },
         // SAFETY: local memory has a size, and no value.
         Arg::Local(bytes) => unsafe { set_kernel_arg(kernel, index, *bytes as usize, null()) },
+    }
+}
+
+/// Rows that are to be copied.
+struct Copy {
+    host: HostMemory,
+    memory: DeviceMemory,
+    rows: Rows,
+    direction: Direction,
+}
+
+/// The name of the function that was called, and what it returned.
+type Enqueued = (&'static str, Result<cl_event, cl_int>);
+
+impl Copy {
+    /// Copies rows that follow one another on both sides.
+    ///
+    /// # Safety
+    /// The rows are in the memory of the host, and in the buffer, until the copy has ended.
+    unsafe fn enqueue_at_once(&self, queue: cl_command_queue, order: Order<'_>) -> Enqueued {
+        let (buffer, pointer) = (self.memory.buffer.0 as cl_mem, self.host.first().cast::<c_void>());
+        let (count, events) = waits(order);
+        let (offset, size) = (self.memory.offset as usize, self.rows.bytes as usize * self.rows.count as usize);
+        let list = list(&events);
+        // SAFETY: as the caller promises.
+        unsafe {
+            match self.direction {
+                Direction::In => (
+                    "clEnqueueWriteBuffer",
+                    enqueue_write_buffer(queue, buffer, CL_FALSE, offset, size, pointer, count, list),
+                ),
+                Direction::Out => (
+                    "clEnqueueReadBuffer",
+                    enqueue_read_buffer(queue, buffer, CL_FALSE, offset, size, pointer, count, list),
+                ),
+            }
+        }
+    }
+
+    /// Copies rows with gaps between them.
+    ///
+    /// # Safety
+    /// As for [`enqueue_at_once`](Self::enqueue_at_once).
+    #[rustfmt::skip] // A line for each argument of the two calls says less.
+    unsafe fn enqueue_by_rows(&self, queue: cl_command_queue, order: Order<'_>) -> Enqueued {
+        let (buffer, pointer) = (self.memory.buffer.0 as cl_mem, self.host.first().cast::<c_void>());
+        let (count, events) = waits(order);
+        let (offset, at_host) = ([self.memory.offset as usize, 0, 0], [0; 3]);
+        let region = [self.rows.bytes as usize, self.rows.count as usize, 1];
+        let (pitch, host_pitch) = (self.memory.pitch as usize, self.host.pitch() as usize);
+        let (offset, at_host, region, list) = (offset.as_ptr(), at_host.as_ptr(), region.as_ptr(), list(&events));
+        // SAFETY: as the caller promises.
+        unsafe {
+            match self.direction {
+                Direction::In => ("clEnqueueWriteBufferRect", enqueue_write_buffer_rect(
+                    queue, buffer, CL_FALSE, offset, at_host, region, pitch, 0, host_pitch, 0, pointer, count, list,
+                )),
+                Direction::Out => ("clEnqueueReadBufferRect", enqueue_read_buffer_rect(
+                    queue, buffer, CL_FALSE, offset, at_host, region, pitch, 0, host_pitch, 0, pointer, count, list,
+                )),
+            }
+        }
     }
 }

@@ -28,6 +28,14 @@ pub(crate) struct WorkerCounters {
     pub(crate) wakes_in_vain: AtomicU64,
 }
 
+impl WorkerCounters {
+    /// Counts a wake of the worker that writes these.
+    pub(crate) fn count_wake(&self, in_vain: bool) {
+        self.wakes.store(self.wakes.load(Relaxed) + 1, Relaxed);
+        self.wakes_in_vain.store(self.wakes_in_vain.load(Relaxed) + u64::from(in_vain), Relaxed);
+    }
+}
+
 /// The slot of a task, or none. One thread writes it; others may read an older value.
 #[derive(Default)]
 pub(crate) struct AtomicSlot(AtomicU32);
