@@ -6,6 +6,7 @@ use sched_host::policy::{Policy, parse};
 use sched_host::runtime::{Builder, Runtime};
 use sched_host::topology::Topology;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// A registry of the stock components and those of a package `test`.
 ///
@@ -38,12 +39,14 @@ pub fn builder(tree: &str, workers: usize, test: Vec<Offer>) -> Builder {
     let explored = || Topology::this_machine().expect("the machine can be explored");
     // Miri has no hwloc.
     let machine = MACHINE.get_or_init(|| if cfg!(miri) { Topology::flat(8) } else { explored() });
-    Runtime::builder()
+    let builder = Runtime::builder()
         .policy_value(policy(tree))
         .registry(registry(test))
         .topology(machine.clone())
         .workers(workers)
-        .bind(false)
+        .bind(false);
+    // Nor does Miri get far in the seconds after which a run is taken for stalled.
+    if cfg!(miri) { builder.quiet_period(Duration::from_secs(600)) } else { builder }
 }
 
 /// A running runtime. The root may refuse tasks, although such a policy is invalid; the host handles that.

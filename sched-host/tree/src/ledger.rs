@@ -12,6 +12,9 @@
 //! All trees of a runtime share one ledger. Each tree takes a range of numbers for its nodes, and returns it at its
 //! end: so a slot also tells which tree holds its task.
 
+#[cfg(test)]
+mod tests;
+
 use super::backlog::Backlogs;
 use super::fallback::Fallback;
 use super::restrictions::Restrictions;
@@ -201,14 +204,20 @@ impl Slot {
     #[inline]
     pub(super) fn enter(&self, node: NodeNumber) -> RawTask {
         let generation = self.head.state.load(Relaxed) >> 32;
-        let task = RawTask { head: &raw const self.head, generation };
+        let task = RawTask { head: self.as_head(), generation };
         self.hold(task, node);
         task
     }
 
     /// A handle of the current generation.
     pub fn handle(&self) -> RawTask {
-        RawTask { head: &raw const self.head, generation: u64::from(self.generation()) }
+        RawTask { head: self.as_head(), generation: u64::from(self.generation()) }
+    }
+
+    /// A pointer to the head, by way of the slot: one made from the head alone would not lead to the rest of the slot.
+    #[inline]
+    fn as_head(&self) -> *const TaskHead {
+        std::ptr::from_ref(self).cast()
     }
 
     /// The slot of a handle, unless the handle is none or stale.
@@ -226,8 +235,8 @@ impl Slot {
     }
 
     fn of_any(task: RawTask) -> Option<&'static Slot> {
-        // SAFETY: handles are made by `handle` only, from a slot whose first field is the head; slots are in chunks
-        // that are never given back.
+        // SAFETY: handles are made by `enter` and `handle` only, from a pointer to a slot, whose first field is the
+        // head; slots are in chunks that are never given back.
         (!task.is_none()).then(|| unsafe { &*task.head.cast::<Slot>() })
     }
 }
@@ -288,14 +297,15 @@ pub fn chunk_of(slot: SlotId) -> (usize, usize) {
 /// Begins to bring the cache line of an address near that will be written soon: it was last written by another core.
 #[inline(always)]
 pub fn fetch_to_write(address: usize) {
-    #[cfg(target_arch = "x86_64")]
+    // Miri interprets no assembly.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a prefetch reads nothing, whatever the address. (`_mm_prefetch` with the hint to write becomes one to
     // read, unless the whole program is compiled for newer processors: then the line is shared, and is asked for once
     // more.)
     unsafe {
         std::arch::asm!("prefetchw [{0}]", in(reg) address, options(nostack, preserves_flags, readonly));
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(any(not(target_arch = "x86_64"), miri))]
     let _ = address;
 }
 

@@ -2,16 +2,17 @@
 
 use sched_core::WorkerId;
 use sched_core::abi::wire::{NO_ID, RawPlace};
+use std::sync::Arc;
 
 /// Constant facts of a node, as components read them.
 pub(super) struct Place {
     raw: RawPlace<'static>,
-    // Owners of the memory that `raw` points to.
-    _path: Box<str>,
-    _object: Box<str>,
-    _slot: Box<str>,
-    _workers: Box<[u64]>,
-    _in_context: Box<[u64]>,
+    // Owners of the memory that `raw` points to. No boxes: who moves a box claims that nothing else points into it.
+    _path: Arc<str>,
+    _object: Arc<str>,
+    _slot: Arc<str>,
+    _workers: Arc<[u64]>,
+    _in_context: Arc<[u64]>,
 }
 
 impl Place {
@@ -23,10 +24,10 @@ impl Place {
         workers: (&[u64], &[u64]),
         fill: impl FnOnce(&mut RawPlace<'static>),
     ) -> Place {
-        let (path, object, slot): (Box<str>, Box<str>, Box<str>) = (path.into(), object.into(), slot.into());
-        let (workers, in_context): (Box<[u64]>, Box<[u64]>) = (workers.0.into(), workers.1.into());
-        // SAFETY: the boxes live as long as the place and their contents do not move with it; `raw` is lent out for no
-        // longer than the place lives.
+        let (path, object, slot): (Arc<str>, Arc<str>, Arc<str>) = (path.into(), object.into(), slot.into());
+        let (workers, in_context): (Arc<[u64]>, Arc<[u64]>) = (workers.0.into(), workers.1.into());
+        // SAFETY: the owners live as long as the place and what they own does not move with it; `raw` is lent out for
+        // no longer than the place lives.
         let (raw_path, raw_object, raw_slot) = unsafe { (extend(&*path), extend(&*object), extend(&*slot)) };
         // SAFETY: as above.
         let (raw_workers, raw_in_context) = unsafe { (extend(&*workers), extend(&*in_context)) };
@@ -60,4 +61,20 @@ impl Place {
 unsafe fn extend<T: ?Sized>(reference: &T) -> &'static T {
     // SAFETY: as the caller promises.
     unsafe { &*std::ptr::from_ref(reference) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // What this test is for shows under Miri: CONTRIBUTING.md has the command.
+    #[test]
+    fn a_place_is_read_where_it_was_moved_to() {
+        let place = Place::new("root/0", "core 0", "left", (&[3, 1], &[1]), |raw| raw.worker = 7);
+        let moved: Box<[Place]> = [place].into_iter().collect();
+        let raw = moved[0].raw();
+        assert_eq!((raw.path.as_str(), raw.object.as_str(), raw.slot.as_str()), ("root/0", "core 0", "left"));
+        assert_eq!((&raw.workers[..], &raw.workers_in_context[..]), (&[3, 1][..], &[1][..]));
+        assert_eq!(moved[0].leaf_worker(), Some(WorkerId(7)));
+    }
 }
