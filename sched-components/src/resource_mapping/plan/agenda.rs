@@ -99,6 +99,8 @@ pub(super) struct Agenda {
     kinds: BTreeMap<Vec<u64>, usize>,
     habits: Habits,
     experience: Experience,
+    /// Whether `experience` may have grown since it was last asked for news.
+    has_learnt: bool,
     /// Number of tasks that have ended since the last plan.
     ended: usize,
     /// When the first tasks were seen, and nanoseconds spent on plans since.
@@ -122,6 +124,7 @@ impl Agenda {
 
     /// Learns from tasks that have ended, and the nanoseconds that they took.
     pub(super) fn learn(&mut self, ended: Vec<(u64, u64)>) {
+        self.has_learnt |= !ended.is_empty();
         for (sequence, took) in ended {
             self.ended += 1;
             if let Some(sent) = self.sent.iter().find(|sent| sent.sequence == sequence) {
@@ -273,11 +276,12 @@ impl Agenda {
 
     /// Whether kernels have turned out to take other times than those that the plan went by, so many have ended that
     /// the rest should be planned again, and that takes no more than its share of time.
-    fn is_refuted(&self, now: u64, limits: Limits) -> bool {
+    fn is_refuted(&mut self, now: u64, limits: Limits) -> bool {
         let left: usize = self.plan.iter().map(VecDeque::len).sum();
         left > self.lanes.len()
             && self.ended > (self.count / REPAIRS).max(self.lanes.len())
             && self.spent <= limits.time * now.saturating_sub(self.began) as f64
+            && std::mem::take(&mut self.has_learnt)
             && self.experience.news(&self.lanes) > NEWS
     }
 

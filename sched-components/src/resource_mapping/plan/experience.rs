@@ -78,6 +78,9 @@ impl Experience {
 
     /// The largest change of a factor since the last plan, as a share.
     pub(super) fn news(&self, lanes: &[Lane]) -> f64 {
+        if self.scatter.mean == 0.0 {
+            return 0.0;
+        }
         let change = |(known, now): (_, f64)| (now - self.planned.get(&known).copied().unwrap_or(0.0)).abs();
         self.estimates(lanes).map(change).fold(0.0, f64::max)
     }

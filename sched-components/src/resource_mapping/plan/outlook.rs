@@ -117,6 +117,8 @@ struct Builder<'a> {
     view: &'a View<'a>,
     /// Numbers of the kinds of tasks, by their lengths on each lane.
     kinds: &'a mut BTreeMap<Vec<u64>, usize>,
+    /// The lengths of each kind with what was learnt.
+    corrected: BTreeMap<usize, Vec<u64>>,
     outlook: Outlook,
     sent: BTreeMap<u64, &'a Sent>,
     tasks: Vec<SubmittedTask>,
@@ -209,6 +211,7 @@ impl<'a> Builder<'a> {
         Builder {
             view,
             kinds,
+            corrected: BTreeMap::new(),
             outlook: Outlook {
                 now: node.now().as_nanos(),
                 lanes,
@@ -244,11 +247,14 @@ impl<'a> Builder<'a> {
         };
         let expected: Vec<u64> = self.view.lanes.iter().map(length).collect();
         let next = self.kinds.len();
-        let mut lengths = expected.clone();
-        let kind = *self.kinds.entry(expected).or_insert(next);
-        for (lane, length) in lengths.iter_mut().enumerate().filter(|(_, length)| **length != NEVER) {
-            *length = (*length as f64 * self.view.experience.factor(kind, lane, self.view.lanes)) as u64;
-        }
+        let corrected = |mut lengths: Vec<u64>, kind| {
+            for (lane, length) in lengths.iter_mut().enumerate().filter(|(_, length)| **length != NEVER) {
+                *length = (*length as f64 * self.view.experience.factor(kind, lane, self.view.lanes)) as u64;
+            }
+            lengths
+        };
+        let kind = *self.kinds.entry(expected.clone()).or_insert(next);
+        let lengths = self.corrected.entry(kind).or_insert_with(|| corrected(expected, kind)).clone();
         let owner = self.owner(sequence, &lengths);
         let outlook = &mut self.outlook;
         outlook.owners.push(owner);

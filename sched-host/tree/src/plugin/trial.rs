@@ -10,13 +10,16 @@
 //! end one process and spare another. Contents that passed are remembered in the user's cache directory by their hash,
 //! so that a trial is paid for once.
 //!
+//! Damaged code can depend on memory that nobody has written, which is zero here and something else there: the child
+//! fills such memory, and asks the library once more.
+//!
 //! A trial finds damage in what it executes. It says nothing of code that only other parameters, or a panic, lead to.
 //!
-//! The child is a fork. It has one thread, the one that called (and starts one more for the trial), and memory as it was
-//! at that moment: locks that other threads held are held for ever. It touches none that matter: the allocator's are handled by the C library, loads are
-//! one at a time (so the loader's locks are free, unless the application itself loads a library at this moment), and
-//! its output goes nowhere. What is left is bounded: an alarm ends a child that takes too long, and its file is
-//! rejected like one that crashes, until the next search.
+//! The child is a fork. It has one thread, the one that called (and starts one more for the trial), and memory as it
+//! was at that moment: locks that other threads held are held for ever. It touches none that matter: the allocator's
+//! are handled by the C library, loads are one at a time (so the loader's locks are free, unless the application itself
+//! loads a library at this moment), and its output goes nowhere. What is left is bounded: an alarm ends a child that
+//! takes too long, and its file is rejected like one that crashes, until the next search.
 
 use super::copy::Content;
 use super::error::LoadErrorKind;
