@@ -32,7 +32,7 @@ mod errors;
 pub mod export;
 
 pub use crate::abi::driver::HostMemory;
-pub use devices::{Device, Devices, Direction, DriverOf};
+pub use devices::{Device, Devices, Direction, DriverOf, Found};
 pub use errors::{DriverError, DriverErrorKind};
 
 use crate::workers::Arch;
@@ -224,6 +224,12 @@ pub trait Driver: Send + Sync + Sized + 'static {
 
     /// The devices, in an order that does not change; none is no error.
     fn devices(&self) -> Vec<DeviceInfo>;
+
+    /// What users should know of the devices, such as one that is left out, each in one line. Asked for once, when the
+    /// driver is open.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Allocates device memory of at least one byte.
     ///

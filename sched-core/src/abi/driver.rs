@@ -10,7 +10,7 @@ mod opened;
 pub use adapter::root_of;
 pub use opened::{DriverHandle, DriverSummary, OpenedDriver};
 
-use super::extension::RawExtension;
+use super::extension::{Named, RawExtension};
 use abi_stable::StableAbi;
 use abi_stable::abi_stability::abi_checking::check_layout_compatibility;
 use abi_stable::sabi_trait;
@@ -220,6 +220,18 @@ pub struct RawArg {
     pub size: u32,
     /// The buffer, the scalar's bytes, or the bytes of local memory.
     pub value: u64,
+}
+
+/// Extension of a driver: what users should know of the devices that there are.
+#[repr(C)]
+#[derive(StableAbi, Debug)]
+pub struct RawRemarks {
+    /// See [`Driver::remarks`](crate::driver::Driver::remarks).
+    pub texts: RVec<RString>,
+}
+
+impl Named for RawRemarks {
+    const NAME: &'static str = "driver-remarks/1";
 }
 
 /// [`Launch`](crate::driver::Launch) on the wire.

@@ -83,13 +83,52 @@ pub trait Devices: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`DriverErrorKind::Unavailable`] without the vendor's library.
-    fn find() -> Result<Vec<Self::Device>, DriverError>;
+    fn find() -> Result<Found<Self::Device>, DriverError>;
+}
+
+/// The devices of a kind that there are.
+#[derive(Debug)]
+pub struct Found<D> {
+    devices: Vec<D>,
+    remarks: Vec<String>,
+}
+
+impl<D> From<Vec<D>> for Found<D> {
+    fn from(devices: Vec<D>) -> Found<D> {
+        Found { devices, remarks: Vec::new() }
+    }
+}
+
+impl<D> Found<D> {
+    /// The devices that could be opened. Those that could not are left out, with a [remark](Driver::remarks): each of
+    /// `opened` has the words for a device, and the device or why it is left out.
+    ///
+    /// # Errors
+    /// The first error, if there are devices and all are left out.
+    pub fn of(opened: impl IntoIterator<Item = (String, Result<D, DriverError>)>) -> Result<Found<D>, DriverError> {
+        let (mut found, mut first) = (Found::from(Vec::new()), None);
+        for (name, device) in opened {
+            match device {
+                Ok(device) => found.devices.push(device),
+                Err(error) => {
+                    found.remarks.push(format!("{name} is left out: {error}"));
+                    let message = format!("{name}: {}", error.message);
+                    first.get_or_insert_with(|| DriverError::new(error.kind, message));
+                }
+            }
+        }
+        match first {
+            Some(error) if found.devices.is_empty() => Err(error),
+            _ => Ok(found),
+        }
+    }
 }
 
 /// The driver of devices that are driven one by one, for [`export_driver!`](crate::export_driver).
 #[derive(Debug)]
 pub struct DriverOf<L: Devices> {
     devices: Vec<L::Device>,
+    remarks: Vec<String>,
 }
 
 impl<L: Devices> DriverOf<L> {
@@ -106,7 +145,12 @@ impl<L: Devices> Driver for DriverOf<L> {
     const INFO: DriverInfo = L::INFO;
 
     fn open() -> Result<DriverOf<L>, DriverError> {
-        Ok(DriverOf { devices: L::find()? })
+        let Found { devices, remarks } = L::find()?;
+        Ok(DriverOf { devices, remarks })
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.remarks.clone()
     }
 
     fn devices(&self) -> Vec<DeviceInfo> {

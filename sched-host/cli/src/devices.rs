@@ -1,8 +1,12 @@
 //! The option for devices, and what is shown of them.
 
-use sched_runtime::{DEVICES_VARIABLE, DeviceChoice, DeviceReport, DeviceStats};
+use crate::reports;
+use sched_runtime::{
+    DEVICES_VARIABLE, DeviceChoice, DeviceError, DeviceReport, DeviceStats, devices_left_out, explore_devices,
+};
 use sched_text::amount::bytes;
 use sched_text::amount::decimal_bytes;
+use sched_tree::plugin::Registry;
 use std::fmt::Write;
 
 /// Devices that run tasks.
@@ -26,6 +30,16 @@ impl DeviceOptions {
             None => self.devices.clone(),
         }
     }
+}
+
+/// Explores devices, and warns of those that cannot be used.
+///
+/// # Errors
+/// If a device is named that does not exist.
+pub(super) fn explore(registry: &Registry, choice: &DeviceChoice) -> Result<Vec<DeviceReport>, DeviceError> {
+    let found = explore_devices(registry, choice)?;
+    devices_left_out(registry, choice)?.iter().for_each(|line| reports::warn(line));
+    Ok(found)
 }
 
 /// A device in one line of a report on a run.

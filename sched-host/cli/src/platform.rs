@@ -1,5 +1,6 @@
 //! `sched platform`: this machine as a platform for simulations.
 
+use crate::devices;
 use crate::machine::WorkerOption;
 use crate::model::bus;
 use crate::progress::Progress;
@@ -7,7 +8,7 @@ use crate::values::positive;
 use clap::Subcommand;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use sched_machine::topology::Topology;
-use sched_runtime::{DeviceChoice, DeviceReport, explore_devices};
+use sched_runtime::{DeviceChoice, DeviceReport};
 use sched_sim::Platform;
 use sched_sim::platform::{DeviceFigures, Kernels, MachineFigures, Overheads, Sized};
 use sched_tree::plugin::Registry;
@@ -65,7 +66,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     let plan = args.workers.plan(&topology)?;
     let found = match args.devices.is_none() {
         true => Vec::new(),
-        false => explore_devices(&registry, &args.devices)?,
+        false => devices::explore(&registry, &args.devices)?,
     };
     let wanted = Calibration {
         policy: "tree-eager".to_owned(),

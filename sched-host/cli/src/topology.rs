@@ -10,7 +10,7 @@ use super::machine::{Machine, MachineOptions};
 use super::model::bus::host_nodes;
 use crate::devices;
 use sched_machine::topology::{BindingPlan, Surroundings, Topology, draw};
-use sched_runtime::{DeviceChoice, DeviceReport, explore_devices};
+use sched_runtime::{DeviceChoice, DeviceReport};
 use sched_sim::Platform;
 use sched_tree::plugin::Registry;
 
@@ -60,7 +60,7 @@ pub fn run(args: &Args, registry: &Registry, out: &mut dyn Write) -> miette::Res
         Machine::Topology(topology, mut plan) => {
             plan.warn_of(&Surroundings::look(None));
             let devices = match topology.is_this_machine() {
-                true => explore_devices(registry, &args.devices)?,
+                true => devices::explore(registry, &args.devices)?,
                 false => Vec::new(),
             };
             of_topology(&topology, &plan, &devices, args.format.get())?

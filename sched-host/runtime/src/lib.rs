@@ -30,7 +30,7 @@ pub use device::access::{DeviceAccess, DeviceAccessList, DeviceMatrix, DeviceSli
 pub use device::choice::{DEVICES_VARIABLE, DeviceChoice, DeviceError};
 pub use device::codelet::{KernelCall, RawDevice};
 pub use device::kernels::KernelSource;
-pub use device::links::{DeviceReport, Links, bus_with_devices, explore_devices};
+pub use device::links::{DeviceReport, Links, bus_with_devices, devices_left_out, explore_devices};
 pub use device::needs::DeviceNeeds;
 pub use energy::{MeasureError, TaskEnergy};
 pub use memory::{MemoryNodeStats, TransferStats};
@@ -60,7 +60,7 @@ pub(crate) use self::core::{CodeletSettings, Core};
 
 use crate::context::PolicyEnv;
 use crate::device::LinkedDevices;
-use sched_core::{MemoryNode, WorkerId};
+use sched_core::{Arch, MemoryNode, WorkerId};
 use sched_machine::topology::{BindingPlan, Claim, WorkerDistances};
 use sched_model::Models;
 use sched_policy::Policy;
@@ -255,6 +255,12 @@ impl Runtime {
     #[must_use]
     pub fn workers(&self) -> usize {
         self.core.facts.len()
+    }
+
+    /// Whether a worker has this architecture.
+    #[must_use]
+    pub fn has_arch(&self, arch: Arch) -> bool {
+        self.core.facts.iter().any(|facts| facts.arch == arch)
     }
 
     /// Number of workers bound to a processing unit. The [main worker](Builder::main_worker) is not bound.

@@ -46,6 +46,13 @@ pub(crate) fn failure(function: &str, error: CudaError) -> DriverError {
         // After these the context, and everything in it, is of no use.
         CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
         | CUresult::CUDA_ERROR_LAUNCH_FAILED
+        | CUresult::CUDA_ERROR_LAUNCH_TIMEOUT
+        | CUresult::CUDA_ERROR_ASSERT
+        | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
+        | CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
+        | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
+        | CUresult::CUDA_ERROR_INVALID_PC
+        | CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE
         | CUresult::CUDA_ERROR_ECC_UNCORRECTABLE
         | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
         | CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED => DriverErrorKind::Lost,
@@ -228,6 +235,20 @@ impl sched_core::driver::Device for Device {
         let (first, device) = (host.first().cast::<c_void>(), memory.buffer.0 + memory.offset);
         let (at_host, at_device) = (CUmemorytype::CU_MEMORYTYPE_HOST, CUmemorytype::CU_MEMORYTYPE_DEVICE);
         let is_in = matches!(direction, Direction::In);
+        // Rows are limited in length, and copies at once are not.
+        if rows.count <= 1 || (memory.pitch == rows.bytes && host.pitch() == rows.bytes) {
+            let bytes = (rows.bytes * rows.count) as usize;
+            return self.start(order, |stream| {
+                // SAFETY: the host promises that the bytes are on both sides until the copy has ended.
+                let (name, started) = unsafe {
+                    match is_in {
+                        true => ("cuMemcpyHtoDAsync", sys::cuMemcpyHtoDAsync_v2(device, first, bytes, stream)),
+                        false => ("cuMemcpyDtoHAsync", sys::cuMemcpyDtoHAsync_v2(first, device, bytes, stream)),
+                    }
+                };
+                started.result().map_err(|error| failure(name, error))
+            });
+        }
         let copy = sys::CUDA_MEMCPY2D {
             srcXInBytes: 0,
             srcY: 0,
@@ -354,7 +375,8 @@ impl sched_core::driver::Device for Device {
 
     fn raw(&self, object: RawObject) -> Option<u64> {
         match object {
-            RawObject::Context => Some(self.context as u64),
+            // Libraries of CUDA use the context of the thread that calls them.
+            RawObject::Context => self.enter().ok().map(|()| self.context as u64),
             // A number from 0, which the host knows.
             RawObject::Device => None,
             RawObject::Queue(queue) => self.streams.get(queue as usize).map(|stream| *stream as u64),

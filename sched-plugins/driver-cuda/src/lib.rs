@@ -8,7 +8,7 @@ mod device;
 use cudarc::driver::{result, sys};
 use device::{Device, failure};
 use sched_core::Arch;
-use sched_core::driver::{Devices, DriverError, DriverErrorKind, DriverInfo, DriverOf};
+use sched_core::driver::{Devices, DriverError, DriverErrorKind, DriverInfo, DriverOf, Found};
 use std::ffi::c_int;
 
 /// The devices; see the [crate](self).
@@ -26,7 +26,7 @@ impl Devices for CudaDevices {
 
     type Device = Device;
 
-    fn find() -> Result<Vec<Device>, DriverError> {
+    fn find() -> Result<Found<Device>, DriverError> {
         // SAFETY: it only tries to load the library, whose initializers are NVIDIA's.
         if !unsafe { sys::is_culib_present() } {
             let message = "libcuda.so cannot be loaded: there is no NVIDIA driver on this system";
@@ -34,14 +34,13 @@ impl Devices for CudaDevices {
         }
         if let Err(error) = result::init() {
             return match error.0 {
-                sys::CUresult::CUDA_ERROR_NO_DEVICE => Ok(Vec::new()),
+                sys::CUresult::CUDA_ERROR_NO_DEVICE => Ok(Vec::new().into()),
                 _ => Err(DriverError { kind: DriverErrorKind::Unavailable, ..failure("cuInit", error) }),
             };
         }
         check_version()?;
         let count = result::device::get_count().map_err(|error| failure("cuDeviceGetCount", error))?;
-        let devices = (0..count).map(Device::open).collect::<Result<Vec<Device>, DriverError>>()?;
-        Ok(devices)
+        Found::of((0..count).map(|number| (format!("the NVIDIA device {number}"), Device::open(number))))
     }
 }
 

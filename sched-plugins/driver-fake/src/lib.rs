@@ -27,7 +27,10 @@
 //!
 //! `SCHED_FAKE_DEVICES` sets what there is: `devices=2 memory=1048576 latency-us=20 bytes-per-us=1000`; with
 //! `single-only=1`, the last device says that it has no double precision. With `without-threads=1`, launches on the first
-//! device return when the kernel has ended.
+//! device return when the kernel has ended. `too-old=1` adds a device that is left out.
+//!
+//! Libraries that compute on the host when they are called, as those of tests do, can take the place of kernels: a buffer's
+//! handle is its address.
 
 mod hold;
 mod kernels;
@@ -41,26 +44,32 @@ use kernels::Kernel;
 use queue::{Operation, Queues, Work};
 use sched_core::Arch;
 use sched_core::driver::{
-    BufferId, DeviceInfo, DeviceMemory, DeviceNumber, Driver, DriverError, DriverErrorKind, DriverInfo, Finished,
-    HostMemory, KernelId, Launch, ModuleId, Order, RawObject, Rows, Source, Token,
+    BufferId, DeviceInfo, DeviceMemory, DeviceNumber, Devices, Direction, DriverError, DriverErrorKind, DriverInfo,
+    DriverOf, Finished, Found, HostMemory, KernelId, Launch, ModuleId, Order, RawObject, Rows, Source, Token,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// See the [crate](self).
+/// The driver; see the [crate](self).
+pub type FakeDriver = DriverOf<FakeDevices>;
+
+/// What finds the devices: threads do not have to be looked for, so it makes them.
 #[derive(Debug)]
-pub struct FakeDriver {
-    devices: Vec<Arc<Device>>,
-}
+pub struct FakeDevices;
 
 /// Number of queues of a device.
 const QUEUES: u32 = 2;
 
 /// One device.
+#[derive(Clone, Debug)]
+pub struct FakeDevice(Arc<Device>);
+
+/// What a device and the threads of its queues share.
 #[derive(Debug)]
 struct Device {
     number: DeviceNumber,
+    info: DeviceInfo,
     settings: Settings,
     is_lost: AtomicBool,
     memory: Mutex<Memory>,
@@ -95,18 +104,28 @@ fn next_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-impl Device {
-    fn new(number: DeviceNumber, settings: Settings) -> Device {
-        Device {
-            number,
-            settings,
-            is_lost: AtomicBool::new(false),
-            memory: Mutex::default(),
-            modules: Mutex::default(),
-            queues: Queues::default(),
-        }
-    }
+impl Devices for FakeDevices {
+    const INFO: DriverInfo = DriverInfo {
+        note: "its devices are threads of the host",
+        on_request: true,
+        ..DriverInfo::new("fake", Arch::OPENCL, "Devices for tests, which fail on demand.")
+    };
 
+    type Device = FakeDevice;
+
+    fn find() -> Result<Found<FakeDevice>, DriverError> {
+        let settings = Settings::current()?;
+        let device = |number| FakeDevice::new(DeviceNumber(number), &settings);
+        let too_old = |number: u32| {
+            let message = format!("found version 0.{number}, expected 1.0 or later; update its driver");
+            (format!("old fake device {number}"), Err(DriverError::new(DriverErrorKind::Unsupported, message)))
+        };
+        let usable = (0..settings.devices).map(|number| (format!("fake device {number}"), Ok(device(number))));
+        Found::of(usable.chain((0..settings.too_old).map(too_old)))
+    }
+}
+
+impl Device {
     fn check(&self) -> Result<(), DriverError> {
         match self.is_lost.load(Ordering::SeqCst) {
             false => Ok(()),
@@ -121,6 +140,7 @@ impl Device {
 
     /// The buffer, if these rows are inside it.
     fn rows(&self, memory: DeviceMemory, rows: Rows) -> Result<Arc<Mutex<Vec<u8>>>, DriverError> {
+        self.check()?;
         let buffer = self.buffer(memory.buffer)?;
         let end = memory.offset + memory.pitch * rows.count.saturating_sub(1) + rows.bytes;
         let length = locked(&buffer).len() as u64;
@@ -131,54 +151,47 @@ impl Device {
     }
 }
 
-impl FakeDriver {
-    fn device(&self, number: DeviceNumber) -> Result<&Arc<Device>, DriverError> {
-        let device = self.devices.get(number.0 as usize).ok_or_else(|| {
-            DriverError::new(DriverErrorKind::NoDevice, format!("there is no fake device {}", number.0))
-        })?;
-        device.check().map(|()| device)
+impl FakeDevice {
+    fn new(number: DeviceNumber, settings: &Settings) -> FakeDevice {
+        let info = DeviceInfo {
+            name: format!("fake device {}", number.0),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            memory: settings.memory,
+            largest_buffer: settings.memory,
+            compute_units: 1,
+            queues: QUEUES,
+            double_precision: number.0 + settings.single_only < settings.devices,
+            ..DeviceInfo::default()
+        };
+        FakeDevice(Arc::new(Device {
+            number,
+            info,
+            settings: settings.clone(),
+            is_lost: AtomicBool::new(false),
+            memory: Mutex::default(),
+            modules: Mutex::default(),
+            queues: Queues::default(),
+        }))
     }
 
-    fn start(&self, number: DeviceNumber, order: Order<'_>, work: Work) -> Result<Token, DriverError> {
-        let device = self.device(number)?;
+    fn start(&self, order: Order<'_>, work: Work) -> Result<Token, DriverError> {
+        self.0.check()?;
         if order.queue >= QUEUES {
             return Err(invalid(format!("there is no queue {}, expected 0 to {}", order.queue, QUEUES - 1)));
         }
-        Ok(device.queues.add(device, order.queue, Operation { after: order.after.to_vec(), work }))
+        Ok(self.0.queues.add(&self.0, order.queue, Operation { after: order.after.to_vec(), work }))
     }
 }
 
-impl Driver for FakeDriver {
-    const INFO: DriverInfo = DriverInfo {
-        note: "its devices are threads of the host",
-        on_request: true,
-        ..DriverInfo::new("fake", Arch::OPENCL, "Devices for tests, which fail on demand.")
-    };
-
-    fn open() -> Result<FakeDriver, DriverError> {
-        let settings = Settings::current()?;
-        let device = |number| Arc::new(Device::new(DeviceNumber(number), settings.clone()));
-        Ok(FakeDriver { devices: (0..settings.devices).map(device).collect() })
+impl sched_core::driver::Device for FakeDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.0.info
     }
 
-    fn devices(&self) -> Vec<DeviceInfo> {
-        let info = |device: &Arc<Device>| DeviceInfo {
-            name: format!("fake device {}", device.number.0),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            memory: device.settings.memory,
-            largest_buffer: device.settings.memory,
-            compute_units: 1,
-            queues: QUEUES,
-            double_precision: device.number.0 + device.settings.single_only < device.settings.devices,
-            ..DeviceInfo::default()
-        };
-        self.devices.iter().map(info).collect()
-    }
-
-    fn allocate(&self, number: DeviceNumber, bytes: u64) -> Result<BufferId, DriverError> {
-        let device = self.device(number)?;
-        let mut memory = locked(&device.memory);
-        let limit = device.settings.memory;
+    fn allocate(&self, bytes: u64) -> Result<BufferId, DriverError> {
+        self.0.check()?;
+        let mut memory = locked(&self.0.memory);
+        let limit = self.0.settings.memory;
         if memory.used + bytes > limit {
             let message = format!("{bytes} bytes were asked for, and {} of {limit} are used", memory.used);
             return Err(DriverError::new(DriverErrorKind::OutOfMemory, message));
@@ -190,50 +203,55 @@ impl Driver for FakeDriver {
         Ok(id)
     }
 
-    fn free(&self, number: DeviceNumber, buffer: BufferId) {
-        let Some(device) = self.devices.get(number.0 as usize) else { return };
-        let mut memory = locked(&device.memory);
+    fn free(&self, buffer: BufferId) {
+        let mut memory = locked(&self.0.memory);
         if let Some(gone) = memory.buffers.remove(&buffer) {
             memory.used -= locked(&gone).len() as u64;
         }
     }
 
-    fn copy_in(&self, from: HostMemory, to: DeviceMemory, rows: Rows, order: Order<'_>) -> Result<Token, DriverError> {
-        let buffer = self.device(to.device)?.rows(to, rows)?;
-        self.start(to.device, order, Work::In { from: queue::HostRows(from), to, buffer, rows })
-    }
-
-    fn copy_out(&self, from: DeviceMemory, to: HostMemory, rows: Rows, order: Order<'_>) -> Result<Token, DriverError> {
-        let buffer = self.device(from.device)?.rows(from, rows)?;
-        self.start(from.device, order, Work::Out { from, to: queue::HostRows(to), buffer, rows })
-    }
-
-    fn copy_across(
+    fn copy(
         &self,
+        host: HostMemory,
+        memory: DeviceMemory,
+        rows: Rows,
+        order: Order<'_>,
+        direction: Direction,
+    ) -> Result<Token, DriverError> {
+        let (host, buffer) = (queue::HostRows(host), self.0.rows(memory, rows)?);
+        let work = match direction {
+            Direction::In => Work::In { from: host, to: memory, buffer, rows },
+            Direction::Out => Work::Out { from: memory, to: host, buffer, rows },
+        };
+        self.start(order, work)
+    }
+
+    fn copy_to(
+        &self,
+        target: &FakeDevice,
         from: DeviceMemory,
         to: DeviceMemory,
         rows: Rows,
         order: Order<'_>,
     ) -> Result<Token, DriverError> {
-        let source = self.device(from.device)?.rows(from, rows)?;
-        let target = self.device(to.device)?.rows(to, rows)?;
-        self.start(from.device, order, Work::Across { from, source, to, target, rows })
+        let (source, target) = (self.0.rows(from, rows)?, target.0.rows(to, rows)?);
+        self.start(order, Work::Across { from, source, to, target, rows })
     }
 
-    fn load(&self, number: DeviceNumber, source: Source<'_>) -> Result<ModuleId, DriverError> {
-        let device = self.device(number)?;
+    fn load(&self, source: Source<'_>) -> Result<ModuleId, DriverError> {
+        self.0.check()?;
         let Source::Text { text, options } = source else {
             return Err(DriverError::new(DriverErrorKind::Unsupported, "fake devices compile texts only"));
         };
         let kernels = Kernel::declared_in(text).map_err(|log| DriverError::new(DriverErrorKind::Build, log))?;
-        let mut modules = locked(&device.modules);
+        let mut modules = locked(&self.0.modules);
         modules.push(Module { kernels, is_double: !options.contains("REAL=float") });
         Ok(ModuleId(modules.len() as u64 - 1))
     }
 
-    fn kernel(&self, number: DeviceNumber, module: ModuleId, entry: &str) -> Result<KernelId, DriverError> {
-        let device = self.device(number)?;
-        let modules = locked(&device.modules);
+    fn kernel(&self, module: ModuleId, entry: &str) -> Result<KernelId, DriverError> {
+        self.0.check()?;
+        let modules = locked(&self.0.modules);
         let found = modules.get(module.0 as usize).and_then(|of| {
             let kernel = of.kernels.iter().find(|kernel| kernel.name() == entry)?;
             Some(kernel.id(of.is_double))
@@ -241,46 +259,48 @@ impl Driver for FakeDriver {
         found.ok_or_else(|| invalid(format!("the module has no kernel `{entry}`")))
     }
 
-    fn launch(&self, number: DeviceNumber, launch: Launch<'_>, order: Order<'_>) -> Result<Token, DriverError> {
-        let device = self.device(number)?;
+    fn launch(&self, launch: Launch<'_>, order: Order<'_>) -> Result<Token, DriverError> {
+        self.0.check()?;
         let (kernel, is_double) =
             Kernel::of_id(launch.kernel).ok_or_else(|| invalid(format!("there is no kernel {}", launch.kernel.0)))?;
         if launch.items.contains(&0) {
             return Err(invalid(format!("{:?} work items are none", launch.items)));
         }
         assert!(kernel != Kernel::Panic, "the kernel `panic` was launched");
-        let call = kernels::Call::read(kernel, is_double, launch.args, |buffer| device.buffer(buffer))?;
-        let started = self.start(number, order, Work::Kernel(call))?;
-        if number.0 < device.settings.without_threads {
-            device.queues.wait_for_all(&[started]);
+        let call = kernels::Call::read(kernel, is_double, launch.args, |buffer| self.0.buffer(buffer))?;
+        let started = self.start(order, Work::Kernel(call))?;
+        if self.0.number.0 < self.0.settings.without_threads {
+            self.0.queues.wait_for_all(&[started]);
         }
         Ok(started)
     }
 
-    fn mark(&self, number: DeviceNumber, queue: u32) -> Result<Token, DriverError> {
-        self.start(number, Order { queue, after: &[] }, Work::Nothing)
+    fn mark(&self, queue: u32) -> Result<Token, DriverError> {
+        self.start(Order { queue, after: &[] }, Work::Nothing)
     }
 
-    fn poll(&self, number: DeviceNumber, token: Token) -> Result<Option<Finished>, DriverError> {
-        match self.device(number) {
-            Ok(device) => device.queues.poll(token),
-            Err(error) => Err(error),
-        }
+    fn poll(&self, token: Token) -> Result<Option<Finished>, DriverError> {
+        self.0.check()?;
+        self.0.queues.poll(token)
     }
 
-    fn wait(&self, number: DeviceNumber, token: Token) -> Result<Finished, DriverError> {
+    fn wait(&self, token: Token) -> Result<Finished, DriverError> {
         // What has begun on a device that is lost ends with an error too, so there is an end to wait for.
-        match self.devices.get(number.0 as usize) {
-            Some(device) => device.queues.wait(token),
-            None => self.device(number).map(|_| Finished::default()),
-        }
+        self.0.queues.wait(token)
     }
 
-    fn raw(&self, _: DeviceNumber, object: RawObject) -> Option<u64> {
+    /// A buffer is its memory, for libraries that compute on the host when they are called; who asks for a queue is about to
+    /// call one, and gets it when what is in it has ended.
+    fn raw(&self, object: RawObject) -> Option<u64> {
         match object {
-            RawObject::Buffer(buffer) => Some(buffer.0),
-            RawObject::Queue(queue) => Some(u64::from(queue) + 1),
-            _ => None,
+            RawObject::Context => Some(u64::from(self.0.number.0) + 1),
+            RawObject::Device => None,
+            RawObject::Queue(queue) => {
+                let before = self.mark(queue).ok()?;
+                self.0.queues.wait(before).ok()?;
+                Some(u64::from(queue) + 1)
+            }
+            RawObject::Buffer(buffer) => Some(locked(&*self.0.buffer(buffer).ok()?).as_mut_ptr().addr() as u64),
         }
     }
 }

@@ -20,6 +20,8 @@ pub struct Settings {
     /// Number of devices, the first ones, whose launches return when the kernel has ended, as those of devices without
     /// threads of their own.
     pub without_threads: u32,
+    /// Number of devices beside these that are too old to be used.
+    pub too_old: u32,
 }
 
 static INSTALLED: Mutex<Option<Settings>> = Mutex::new(None);
@@ -34,6 +36,7 @@ impl Default for Settings {
             bytes_per_us: 0,
             single_only: 0,
             without_threads: 0,
+            too_old: 0,
         }
     }
 }
@@ -67,10 +70,11 @@ impl Settings {
                 Some(("without-threads", number)) => {
                     settings.without_threads = u32::try_from(number).unwrap_or(u32::MAX);
                 }
+                Some(("too-old", number)) => settings.too_old = u32::try_from(number).unwrap_or(u32::MAX).min(64),
                 _ => {
                     return Err(format!(
-                        "found `{word}`, expected devices=, memory=, latency-us=, bytes-per-us=, single-only= or \
-                         without-threads= with a number"
+                        "found `{word}`, expected devices=, memory=, latency-us=, bytes-per-us=, single-only=, \
+                         without-threads= or too-old= with a number"
                     ));
                 }
             }

@@ -1,4 +1,5 @@
-//! A device driver for OpenCL: every device of every platform, with OpenCL 1.2 or later.
+//! A device driver for OpenCL: every device of every platform, with OpenCL 1.2 or later. Older ones, and those that cannot
+//! be opened, are left out with a remark.
 //!
 //! Each device has a context of its own, so a buffer is in the memory of one device; copies between devices go through
 //! the host. Where a device shares memory with the host, the thread that asks for a copy makes it. Vendors' libraries keep
@@ -8,10 +9,11 @@ mod device;
 mod shared;
 mod status;
 mod turns;
+mod version;
 
 use device::Device;
 use sched_core::Arch;
-use sched_core::driver::{Devices, DriverError, DriverInfo, DriverOf};
+use sched_core::driver::{Devices, DriverError, DriverInfo, DriverOf, Found};
 
 /// The devices; see the [crate](self).
 #[derive(Debug)]
@@ -25,12 +27,11 @@ impl Devices for OpenClDevices {
 
     type Device = Device;
 
-    fn find() -> Result<Vec<Device>, DriverError> {
-        let mut devices = Vec::new();
-        for (platform, device) in status::devices()? {
-            devices.push(Device::open(platform, device)?);
-        }
-        Ok(devices)
+    fn find() -> Result<Found<Device>, DriverError> {
+        Found::of(status::devices()?.into_iter().map(|(platform, device)| {
+            let opened = version::check(platform, device).and_then(|()| Device::open(platform, device));
+            (version::words(platform, device), opened)
+        }))
     }
 }
 

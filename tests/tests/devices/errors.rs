@@ -18,7 +18,7 @@ fn run(driver: &Path, settings: (&str, &str), options: &[&str]) -> String {
 #[test]
 fn what_is_wrong_with_devices_is_said_with_a_fix() {
     let fake = stock_plugin("sched-plugin-driver-fake", Profile::Debug);
-    let cases: [(&str, &[&str], &str, &str); 6] = [
+    let cases: [(&str, &[&str], &str, &str); 8] = [
         (
             "",
             &["--devices", "fake:3"],
@@ -29,6 +29,19 @@ fn what_is_wrong_with_devices_is_said_with_a_fix() {
         ("devices=0", &["--devices", "fake:0"], "the driver `fake` finds no device", "see that the vendor's driver"),
         ("devices=x", &["--devices", "fake"], "found `devices=x`, expected devices=", "correct the settings"),
         ("memory=100", &["--devices", "fake"], "128 bytes were asked for, and 0 of 100", "end other programs"),
+        (
+            "devices=0 too-old=1",
+            &["--devices", "fake"],
+            "old fake device 0: found version 0.0, expected 1.0 or later; update its driver",
+            "use another device",
+        ),
+        // The run goes on with the other one.
+        (
+            "devices=1 too-old=1",
+            &["--devices", "fake"],
+            "old fake device 0 is left out: the device cannot do this: found version 0.0, expected 1.0 or later",
+            "update its driver",
+        ),
         (
             "",
             &["--devices", "fake", "--device-memory", "10000", "--where", "gemm=opencl"],

@@ -2,16 +2,16 @@
 
 use super::{Answer, DriverObject, DriverRoot, HostMemory, WireDriver, WireDriver_TO};
 use super::{
-    RawArg, RawDeviceInfo, RawDeviceMemory, RawDriverError, RawDriverInfo, RawFinished, RawLaunch, RawOrder, RawRows,
-    RawSource,
+    RawArg, RawDeviceInfo, RawDeviceMemory, RawDriverError, RawDriverInfo, RawFinished, RawLaunch, RawOrder,
+    RawRemarks, RawRows, RawSource,
 };
-use crate::abi::extension::RawExtension;
+use crate::abi::extension::{Named, RawExtension};
 use crate::adapter::panic_message;
 use crate::driver::{
     Arg, BufferId, DeviceInfo, DeviceMemory, DeviceNumber, Driver, DriverError, DriverErrorKind, Finished, KernelId,
     Launch, ModuleId, Order, RawObject, Rows, Source, Token,
 };
-use abi_stable::std_types::{RBox, ROption, RResult, RStr, RVec};
+use abi_stable::std_types::{RBox, ROption, RResult, RStr, RString, RVec};
 use abi_stable::type_level::downcasting::TD_Opaque;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,11 +35,15 @@ extern "C" fn info<D: Driver>() -> RawDriverInfo {
 }
 
 extern "C" fn open<D: Driver>() -> Answer<DriverObject> {
-    let adapter = |driver| Adapter { driver: ManuallyDrop::new(driver) };
+    let adapter = |driver: D| {
+        let texts = driver.remarks().into_iter().map(RString::from).collect();
+        Adapter { remarks: RawRemarks { texts }, driver: ManuallyDrop::new(driver) }
+    };
     fenced(|| D::open().map(|driver| WireDriver_TO::from_ptr(RBox::new(adapter(driver)), TD_Opaque)))
 }
 
 struct Adapter<D> {
+    remarks: RawRemarks,
     driver: ManuallyDrop<D>,
 }
 
@@ -209,7 +213,11 @@ impl<D: Driver> WireDriver for Adapter<D> {
         })
     }
 
-    fn extension(&self, _name: RStr<'_>) -> ROption<RawExtension> {
-        ROption::RNone
+    fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
+        match name.as_str() {
+            // SAFETY: the host reads it while the driver is open, and the adapter is behind a pointer until then.
+            RawRemarks::NAME => ROption::RSome(unsafe { RawExtension::of_object(&raw const self.remarks) }),
+            _ => ROption::RNone,
+        }
     }
 }

@@ -2,14 +2,16 @@
 
 use super::{Answer, DriverObject, DriverRoot, HostMemory};
 use super::{
-    RawArg, RawDeviceInfo, RawDeviceMemory, RawDriverError, RawFinished, RawLaunch, RawOrder, RawRows, RawSource,
+    RawArg, RawDeviceInfo, RawDeviceMemory, RawDriverError, RawFinished, RawLaunch, RawOrder, RawRemarks, RawRows,
+    RawSource,
 };
+use crate::abi::extension::Named;
 use crate::driver::{
     Arg, BufferId, DeviceInfo, DeviceMemory, DeviceNumber, Driver, DriverError, DriverErrorKind, Finished, KernelId,
     Launch, ModuleId, Order, RawObject, Rows, Source, Token,
 };
 use crate::workers::Arch;
-use abi_stable::std_types::RResult;
+use abi_stable::std_types::{ROption, RResult};
 use std::fmt;
 
 /// [`DriverInfo`](crate::driver::DriverInfo), as a host reads it.
@@ -155,6 +157,14 @@ fn ordered(order: Order<'_>, body: impl FnOnce(RawOrder<'_>) -> Answer<u64>) -> 
 impl OpenedDriver {
     pub fn devices(&self) -> Result<Vec<DeviceInfo>, DriverError> {
         read(self.object.devices()).map(|devices| devices.into_iter().map(info).collect())
+    }
+
+    pub fn remarks(&self) -> Vec<String> {
+        let ROption::RSome(extension) = self.object.extension(RawRemarks::NAME.into()) else { return Vec::new() };
+        // SAFETY: the driver returned it for this name, and its layout was checked; it is there while the driver is open,
+        // as this borrow says.
+        let remarks = unsafe { &*extension.as_ptr().cast::<RawRemarks>() };
+        remarks.texts.iter().map(ToString::to_string).collect()
     }
 
     pub fn allocate(&self, device: DeviceNumber, bytes: u64) -> Result<BufferId, DriverError> {

@@ -1,5 +1,6 @@
 //! `sched model bus`.
 
+use crate::devices;
 use crate::format::{FormatOptions, text_or_json};
 use crate::json;
 use crate::table::table;
@@ -9,7 +10,7 @@ use sched_machine::topology::{BindingPlan, Topology};
 use sched_memory::{known, measure};
 use sched_model::Bus;
 use sched_model::{Fingerprint, Store};
-use sched_runtime::{DeviceChoice, bus_with_devices, explore_devices};
+use sched_runtime::{DeviceChoice, bus_with_devices};
 use sched_text::amount::decimal_bytes as bytes;
 use sched_tree::plugin::Registry;
 use serde::Serialize;
@@ -104,7 +105,7 @@ pub(super) fn run(
         true => bus,
         false => {
             let plan = BindingPlan::new(&topology, BindingPlan::default_workers(&topology))?;
-            let devices = explore_devices(&registry()?, &args.devices)?;
+            let devices = devices::explore(&registry()?, &args.devices)?;
             bus_with_devices(&bus, args.memory_nodes.unwrap_or_else(|| host_nodes(&plan)), &devices)
         }
     };

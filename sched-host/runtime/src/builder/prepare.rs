@@ -3,7 +3,7 @@
 use super::{Builder, MOST_WORKERS, StartError};
 use crate::Start;
 use crate::context::PolicyEnv;
-use crate::device::choice::{ChosenDevice, DeviceError};
+use crate::device::choice::{ChosenDevice, DeviceError, OpenedDevices};
 use crate::device::links::{self, Links};
 use crate::device::machine::DevicePlace;
 use crate::device::{Device, LinkedDevices};
@@ -38,8 +38,8 @@ impl Builder {
         let (binding, claim) = plan_binding(&topology, count, sizes, self.memory_nodes, self.bind)?;
         warnings.extend(binding.warnings().iter().map(ToString::to_string));
         let mut workers: Vec<WorkerFacts> = binding.workers().iter().map(facts_of).collect();
-        let (chosen, remarks) = self.devices.open(&registry)?;
-        warnings.extend(remarks);
+        let OpenedDevices { chosen, why_none, left_out } = self.devices.open(&registry)?;
+        warnings.extend(why_none.into_iter().chain(left_out));
         let places = device_places(&chosen, &workers);
         let policy_env = PolicyEnv::new(registry, topology, binding.clone(), places.clone(), self.unchecked, self.seed);
         let parts = policy_env.lay(&policy, &WorkerSet::first((count + chosen.len()) as u32))?;

@@ -109,6 +109,17 @@ pub(crate) struct ChosenDevice {
     pub(crate) driver: Arc<OpenedDriver>,
 }
 
+/// The devices that were chosen.
+#[derive(Debug)]
+pub(crate) struct OpenedDevices {
+    /// Each once.
+    pub(crate) chosen: Vec<ChosenDevice>,
+    /// Why `all` finds none, if it does not.
+    pub(crate) why_none: Vec<String>,
+    /// Devices of their drivers that cannot be used, with the reason.
+    pub(crate) left_out: Vec<String>,
+}
+
 impl DeviceChoice {
     /// The devices of all drivers that can be used.
     #[must_use]
@@ -142,13 +153,16 @@ impl DeviceChoice {
         self.limit
     }
 
-    /// The chosen devices, each once, and why `all` finds no more.
-    pub(crate) fn open(&self, registry: &Registry) -> Result<(Vec<ChosenDevice>, Vec<String>), DeviceError> {
-        let (mut chosen, mut remarks) = (Vec::new(), Vec::new());
+    /// Opens the drivers of the chosen devices.
+    pub(crate) fn open(&self, registry: &Registry) -> Result<OpenedDevices, DeviceError> {
+        let (mut chosen, mut remarks, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         if self.all {
             for driver in registry.drivers().iter().filter(|driver| !driver.summary().on_request) {
                 match driver.open() {
-                    Ok(open) => chosen.extend((0..open.devices.len()).map(|number| device_of(&open, number))),
+                    Ok(open) => {
+                        chosen.extend((0..open.devices.len()).map(|number| device_of(&open, number)));
+                        left_out.extend(open.remarks);
+                    }
                     Err(problem) => remarks.push(problem.to_string()),
                 }
             }
@@ -160,7 +174,8 @@ impl DeviceChoice {
         }
         for (name, number) in &self.named {
             let driver = registry.driver(name).ok_or_else(|| no_driver(name, registry))?;
-            let open = driver.open().map_err(DeviceError::Problem)?;
+            let mut open = driver.open().map_err(DeviceError::Problem)?;
+            left_out.append(&mut open.remarks);
             let count = open.devices.len();
             let wanted = match number {
                 _ if count == 0 => return Err(DeviceError::NoDevices { driver: name.clone() }),
@@ -177,8 +192,9 @@ impl DeviceChoice {
                 }
             }
         }
-        let remarks = remarks.into_iter().map(|remark| format!("no device is used: {remark}")).collect();
-        Ok((chosen, remarks))
+        let why_none = remarks.into_iter().map(|remark| format!("no device is used: {remark}")).collect();
+        left_out.dedup();
+        Ok(OpenedDevices { chosen, why_none, left_out })
     }
 }
 

@@ -52,7 +52,7 @@ pub struct DeviceReport {
 /// # Errors
 /// If a device is named that does not exist.
 pub fn explore_devices(registry: &Registry, choice: &DeviceChoice) -> Result<Vec<DeviceReport>, DeviceError> {
-    let (chosen, _) = choice.open(registry)?;
+    let chosen = choice.open(registry)?.chosen;
     let report = |chosen: ChosenDevice| {
         let arch = chosen.arch;
         let device = Device::new(chosen, None, WorkerId(0), MemoryNode(0));
@@ -66,6 +66,14 @@ pub fn explore_devices(registry: &Registry, choice: &DeviceChoice) -> Result<Vec
         }
     };
     Ok(chosen.into_iter().map(report).collect())
+}
+
+/// Devices of the chosen drivers that cannot be used, each in one line with the reason.
+///
+/// # Errors
+/// If a device is named that does not exist.
+pub fn devices_left_out(registry: &Registry, choice: &DeviceChoice) -> Result<Vec<String>, DeviceError> {
+    choice.open(registry).map(|opened| opened.left_out)
 }
 
 /// Extends the bus between the first memory nodes, those of the host, by the links of devices.

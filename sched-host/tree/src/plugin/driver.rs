@@ -34,6 +34,8 @@ pub struct OpenDriver {
     pub driver: Arc<OpenedDriver>,
     /// Its devices, by number.
     pub devices: Vec<DeviceInfo>,
+    /// What users should know of them, such as one that is left out, each in one line.
+    pub remarks: Vec<String>,
 }
 
 /// Why a driver could not be opened.
@@ -48,7 +50,7 @@ pub struct DriverProblem {
     pub error: DriverError,
 }
 
-type Opened = Result<(Arc<OpenedDriver>, Vec<DeviceInfo>), DriverError>;
+type Opened = Result<(Arc<OpenedDriver>, Vec<DeviceInfo>, Vec<String>), DriverError>;
 
 /// The drivers that this process has opened, by the address of their root. The lock makes them open one at a time.
 static OPEN: Mutex<BTreeMap<usize, Opened>> = Mutex::new(BTreeMap::new());
@@ -78,14 +80,15 @@ impl RegisteredDriver {
         let mut open = OPEN.lock();
         let opened = open.entry(self.found.handle.address()).or_insert_with(|| {
             let driver = self.found.handle.open()?;
-            let devices = driver.devices()?;
-            Ok((Arc::new(driver), devices))
+            let (devices, remarks) = (driver.devices()?, driver.remarks());
+            Ok((Arc::new(driver), devices, remarks))
         });
         match opened {
-            Ok((driver, devices)) => Ok(OpenDriver {
+            Ok((driver, devices, remarks)) => Ok(OpenDriver {
                 summary: self.found.summary.clone(),
                 driver: Arc::clone(driver),
                 devices: devices.clone(),
+                remarks: remarks.clone(),
             }),
             Err(error) => Err(DriverProblem {
                 driver: self.found.summary.name.clone(),
