@@ -51,6 +51,8 @@
 
 #[cfg(feature = "cluster")]
 pub use sched_cluster as cluster;
+#[cfg(feature = "cublas")]
+pub use sched_cublas as cublas;
 pub use sched_graph as graph;
 #[cfg(feature = "simulation")]
 pub use sched_graph::bound;

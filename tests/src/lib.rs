@@ -5,6 +5,7 @@ pub mod bad;
 pub mod by_hand;
 pub mod chains;
 pub mod conformance;
+pub mod cuda;
 pub mod fake_services;
 pub mod fixtures;
 pub mod hold;

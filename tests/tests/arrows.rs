@@ -19,7 +19,7 @@ const LAYERS: [Layer; 10] = [
     Layer { crates: &["sched-machine", "sched-policy"], siblings: true },
     Layer { crates: &["sched-graph", "sched-memory", "sched-model", "sched-trace", "sched-tree"], siblings: true },
     Layer { crates: &["sched-runtime", "sched-sim"], siblings: false },
-    Layer { crates: &["sched-cluster"], siblings: false },
+    Layer { crates: &["sched-cluster", "sched-cublas"], siblings: false },
     Layer { crates: &["sched-workloads"], siblings: false },
     Layer { crates: &["sched-host"], siblings: false },
     Layer { crates: &["sched-cli"], siblings: false },

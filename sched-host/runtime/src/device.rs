@@ -18,10 +18,12 @@ pub(crate) mod kernels;
 pub(crate) mod links;
 pub(crate) mod machine;
 pub(crate) mod needs;
+pub(crate) mod scratch;
 pub(crate) mod worker;
 
 use crate::device::arena::Arena;
 use crate::device::choice::ChosenDevice;
+use crate::device::scratch::{Scratch, Status};
 use parking_lot::Mutex;
 use sched_core::abi::driver::OpenedDriver;
 use sched_core::driver::{DeviceInfo, DeviceNumber, DriverError, DriverErrorKind, Order, Token};
@@ -42,8 +44,20 @@ pub(crate) struct Device {
     pub(crate) node: MemoryNode,
     pub(crate) arena: Arena,
     is_lost: AtomicBool,
-    /// The kernel that its worker has just launched.
-    launched: Mutex<Option<Token>>,
+    /// What its worker has just launched.
+    launched: Mutex<Launched>,
+    pub(crate) scratch: Scratch,
+}
+
+/// What a task has put into the queue of a device.
+#[derive(Default)]
+pub(crate) struct Launched {
+    /// Its end; `None` if there is nothing to wait for.
+    pub(crate) token: Option<Token>,
+    /// Whether it is a kernel, whose time the driver measures; it does not see where the work of a library begins.
+    pub(crate) is_kernel: bool,
+    /// What a library says of its work.
+    pub(crate) status: Option<Status>,
 }
 
 /// The links between all memory nodes, and the devices among these.
@@ -76,8 +90,8 @@ impl Device {
     pub(crate) fn new(chosen: ChosenDevice, limit: Option<u64>, worker: WorkerId, node: MemoryNode) -> Device {
         let ChosenDevice { kind, number, info, driver, .. } = chosen;
         let arena = Arena::new(limit.unwrap_or(info.memory).min(info.memory));
-        let (is_lost, launched) = (AtomicBool::new(false), Mutex::new(None));
-        Device { kind, number, info, driver, worker, node, arena, is_lost, launched }
+        let (is_lost, launched, scratch) = (AtomicBool::new(false), Mutex::default(), Scratch::default());
+        Device { kind, number, info, driver, worker, node, arena, is_lost, launched, scratch }
     }
 
     /// Whether it does not work any more.
@@ -111,14 +125,21 @@ impl Device {
         self.note(started.and_then(|token| self.driver.wait(self.number, token)).map(|_| ()))
     }
 
-    /// Notes the kernel that a task has launched.
-    pub(crate) fn note_launched(&self, token: Token) {
-        *self.launched.lock() = Some(token);
+    /// Notes what a task has launched: a kernel, or the work of a library.
+    pub(crate) fn note_launched(&self, token: Token, is_kernel: bool) {
+        let mut launched = self.launched.lock();
+        launched.token = Some(token);
+        launched.is_kernel = is_kernel;
     }
 
-    /// Takes what [`note_launched`](Self::note_launched) noted.
-    pub(crate) fn take_launched(&self) -> Option<Token> {
-        self.launched.lock().take()
+    /// Notes what is to be done when the work of the task that is being launched has ended.
+    pub(crate) fn note_status(&self, status: Status) {
+        self.launched.lock().status = Some(status);
+    }
+
+    /// Takes what was noted.
+    pub(crate) fn take_launched(&self) -> Launched {
+        std::mem::take(&mut *self.launched.lock())
     }
 
     /// Its state, for reports.
@@ -140,7 +161,7 @@ impl Device {
 impl Drop for Device {
     /// The driver outlives the runtime: what was allocated is given back.
     fn drop(&mut self) {
-        for buffer in self.arena.take_pooled() {
+        for buffer in self.arena.take_pooled().into_iter().chain(self.scratch.take()) {
             let _ = self.driver.free(self.number, buffer);
         }
     }

@@ -2,6 +2,8 @@
 
 mod bench;
 mod choices;
+mod cublas;
+mod cuda;
 mod errors;
 mod factorisations;
 mod failures;

@@ -145,6 +145,11 @@ impl Arena {
         Ok(buffer)
     }
 
+    /// Allocates a buffer that is not evicted, and that its user frees after the runtime.
+    pub(crate) fn reserve(&self, device: &Device, bytes: u64) -> Result<BufferId, DriverError> {
+        self.obtain(device, bytes)
+    }
+
     fn obtain(&self, device: &Device, bytes: u64) -> Result<BufferId, DriverError> {
         if bytes > self.limit {
             let message = format!("{bytes} bytes are needed at once, and {} has {}", device.name(), self.limit);

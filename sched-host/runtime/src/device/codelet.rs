@@ -79,7 +79,7 @@ impl RawDevice<'_> {
         self.device.number.0
     }
 
-    /// The context: `cl_context`, `CUcontext`.
+    /// The context: `cl_context`, `CUcontext`. A `CUcontext` is made that of this thread, as libraries of CUDA expect.
     ///
     /// # Errors
     /// If the driver has no such thing.
@@ -102,6 +102,31 @@ impl RawDevice<'_> {
     /// If the driver has no such thing.
     pub fn buffer(&self, buffer: BufferId) -> Result<u64, DriverError> {
         self.object(RawObject::Buffer(buffer))
+    }
+
+    /// Memory for the library to work in, of at least this size: the buffer, to pass to [`buffer`](Self::buffer). All
+    /// closures of the device get the same, so it holds nothing from one to the next.
+    ///
+    /// # Errors
+    /// If it does not fit, after everything was evicted that can be.
+    pub fn scratch(&self, bytes: usize) -> Result<BufferId, DriverError> {
+        self.device.room(bytes as u64)
+    }
+
+    /// A place of four bytes on the device for a status of the library, such as the `devInfo` of cuSOLVER: a buffer, as
+    /// [`buffer`](Self::buffer) returns it, and the place in it in bytes. The number that is there when the work has ended
+    /// is given to `check`, whose error makes the task fail. One closure can ask for one.
+    ///
+    /// # Errors
+    /// If there is no memory left, or the driver has no such thing.
+    pub fn status(
+        &self,
+        check: impl FnOnce(i32) -> Result<(), String> + Send + 'static,
+    ) -> Result<(u64, u64), DriverError> {
+        let status = self.device.status(Box::new(check))?;
+        let place = (self.buffer(status.buffer)?, status.offset);
+        self.device.note_status(status);
+        Ok(place)
     }
 
     fn object(&self, object: RawObject) -> Result<u64, DriverError> {
@@ -163,7 +188,7 @@ impl<L: DeviceAccessList, P: Send + 'static> CodeletBuilder<L, P> {
         call: impl Fn(&P, L::DeviceViews) -> KernelCall + Send + Sync + 'static,
     ) -> Self {
         let (source, name) = (source.into(), entry.to_owned());
-        self.launching(arch, entry, move |device, params, views| {
+        self.launching(arch, (entry, true), move |device, params, views| {
             let kernel = device.kernel(&source, &name)?;
             let KernelCall { items, group, args } = call(params, views);
             let launch = Launch { kernel, items, group, args: &args };
@@ -179,7 +204,7 @@ impl<L: DeviceAccessList, P: Send + 'static> CodeletBuilder<L, P> {
         name: &str,
         run: impl Fn(&RawDevice<'_>, &P, L::DeviceViews) -> Result<(), E> + Send + Sync + 'static,
     ) -> Self {
-        self.launching(arch, name, move |device, params, views| {
+        self.launching(arch, (name, false), move |device, params, views| {
             run(&RawDevice { device }, params, views)
                 .map_err(|error| DriverError::new(DriverErrorKind::Other, error.to_string()))?;
             device.driver.mark(device.number, 0)
@@ -189,7 +214,7 @@ impl<L: DeviceAccessList, P: Send + 'static> CodeletBuilder<L, P> {
     fn launching(
         self,
         arch: Arch,
-        name: &str,
+        (name, is_kernel): (&str, bool),
         launch: impl Fn(&Device, &P, L::DeviceViews) -> Result<Token, DriverError> + Send + Sync + 'static,
     ) -> Self {
         let run = move |handles: &L::Handles, params: &P, crew: &Crew<'_>| {
@@ -198,7 +223,7 @@ impl<L: DeviceAccessList, P: Send + 'static> CodeletBuilder<L, P> {
             let device = device.expect("a worker of this architecture drives a device");
             let views = L::device_views(handles, &DeviceRef(device));
             match device.note(launch(device, params, views)) {
-                Ok(token) => device.note_launched(token),
+                Ok(token) => device.note_launched(token, is_kernel),
                 // As an error of a kernel that has run: see `Verdict`.
                 Err(error) => std::panic::resume_unwind(Box::new(KernelError(error.to_string()))),
             }

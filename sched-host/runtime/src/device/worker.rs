@@ -7,7 +7,8 @@
 //! A task that the device has no room for waits until those before it have ended and their data can be evicted; then it
 //! is handed to other workers, or fails. So is every task that a lost device pulls.
 
-use super::Device;
+use super::scratch::Status;
+use super::{Device, Launched};
 use crate::context::enter_task;
 use crate::core::TaskPlace;
 use crate::data::Places;
@@ -45,6 +46,23 @@ struct UnderWay {
     task: Prepared,
     token: Token,
     launched: Instant,
+    is_kernel: bool,
+    status: Option<Status>,
+}
+
+impl UnderWay {
+    /// Its end, with what is to be read then: `end` is what the driver says.
+    fn conclude(
+        self,
+        device: &Device,
+        end: Result<Finished, DriverError>,
+    ) -> (Prepared, Result<Finished, DriverError>) {
+        let concluded = end.and_then(|finished| {
+            self.status.map_or(Ok(()), |status| device.conclude(status))?;
+            Ok(Finished { nanos: finished.nanos.filter(|_| self.is_kernel) })
+        });
+        (self.task, concluded)
+    }
 }
 
 /// What became of a task that was to start.
@@ -122,7 +140,8 @@ impl Worker {
         others: &VecDeque<UnderWay>,
     ) -> Instant {
         let (length, now) = (first.launched.max(last_end).elapsed(), Instant::now());
-        self.finish(device, first.task, end, length);
+        let (task, end) = first.conclude(device, end);
+        self.finish(device, task, end, length);
         if let Some(next) = others.front() {
             self.present(&next.task);
         }
@@ -140,9 +159,11 @@ impl Worker {
             }
         };
         match started {
-            Start::UnderWay(UnderWay { task, token, launched }) => {
-                let end = device.note(device.driver.wait(device.number, token));
-                self.finish(device, task, end, launched.elapsed());
+            Start::UnderWay(started) => {
+                let end = device.note(device.driver.wait(device.number, started.token));
+                let length = started.launched.elapsed();
+                let (task, end) = started.conclude(device, end);
+                self.finish(device, task, end, length);
             }
             Start::NoRoom(task, _) => self.hand_on(task, &error),
             Start::Gone => {}
@@ -218,9 +239,11 @@ impl Worker {
         let launched = Instant::now();
         let ran = catch_unwind(AssertUnwindSafe(|| job.run(task.implementation, &crew)));
         match (ran, device.take_launched()) {
-            (Ok(()), Some(token)) => Start::UnderWay(UnderWay { task, token, launched }),
+            (Ok(()), Launched { token: Some(token), is_kernel, status }) => {
+                Start::UnderWay(UnderWay { task, token, launched, is_kernel, status })
+            }
             // An implementation for this architecture that is a closure has run here.
-            (Ok(()), None) => {
+            (Ok(()), Launched { token: None, .. }) => {
                 if !is_first {
                     self.present(&task);
                 }

@@ -2,11 +2,12 @@
 
 use bytemuck::Pod;
 use faer::traits::RealField;
+use sched_cublas::Element;
 use serde::Serialize;
 use std::fmt;
 
 /// Type of the entries of a matrix that kernels compute with: `f64` or `f32`.
-pub trait Number: RealField + Pod + Default + Send + Sync {
+pub trait Number: RealField + Pod + Default + Element + Send + Sync {
     /// Which of both it is.
     const PRECISION: Precision;
 

@@ -7,6 +7,7 @@ mod tests;
 use super::WorkloadError;
 use crate::linalg::{Number, Precision, Tile};
 use sched_core::Arch;
+use sched_cublas::{CudaMath, CudaMathError, CudaQueue};
 use sched_graph::Where;
 use sched_model::Model;
 use sched_runtime::{
@@ -73,9 +74,38 @@ pub(super) struct Codelets<'a> {
     pub(super) precision: Precision,
     /// The only places for kernels that devices have, if there is a choice.
     pub(super) only: Option<&'a Where>,
+    /// The libraries of NVIDIA, if their devices are used and they are there.
+    pub(super) math: Option<&'static CudaMath>,
 }
 
-impl Codelets<'_> {
+/// The libraries of NVIDIA for a runtime; [`Kernels`] do without them.
+pub(crate) fn cuda_math(runtime: &Runtime) -> Option<&'static CudaMath> {
+    runtime.has_arch(Arch::CUDA).then(CudaMath::of_this_system)?.ok()
+}
+
+/// A kernel of NVIDIA's libraries.
+pub(super) type Library<L, S> =
+    Box<dyn Fn(&CudaQueue<'_>, &S, <L as DeviceAccessList>::DeviceViews) -> Result<(), CudaMathError> + Send + Sync>;
+
+/// Adds a kernel of NVIDIA's libraries to a codelet.
+pub(super) fn by_library<L: DeviceAccessList, S: Send + 'static>(
+    codelet: CodeletBuilder<L, S>,
+    (name, math): (&str, &'static CudaMath),
+    run: Library<L, S>,
+) -> CodeletBuilder<L, S> {
+    codelet.device_raw(Arch::CUDA, name, move |device, step, views| run(&math.on(device)?, step, views))
+}
+
+impl<'a> Codelets<'a> {
+    pub(super) fn new(runtime: &'a Runtime, kernels: &'a Kernels, precision: Precision) -> Codelets<'a> {
+        Codelets { runtime, kernels, precision, only: None, math: cuda_math(runtime) }
+    }
+
+    /// cuSOLVER, if it is there.
+    pub(super) fn solver(&self) -> Option<&'static CudaMath> {
+        self.math.filter(|math| math.has_solver())
+    }
+
     /// A codelet with the model of the same kernel without devices: their lengths on cores are the same.
     pub(super) fn on_cores<L: AccessList, S: Send + 'static>(&self, kernel: &str) -> CodeletBuilder<L, S> {
         let model = match self.precision {
@@ -86,13 +116,14 @@ impl Codelets<'_> {
     }
 
     /// A codelet of a kernel that devices have as well, as the function `entry` of the text. `call` returns its sizes
-    /// and arguments there.
+    /// and arguments there; `library` takes its place where NVIDIA's libraries are.
     pub(super) fn everywhere<L: DeviceAccessList, S: Send + 'static>(
         &self,
         kernel: &str,
         entry: &str,
         on_core: impl FnOnce(CodeletBuilder<L, S>) -> CodeletBuilder<L, S>,
         call: impl Fn(&S, L::DeviceViews) -> KernelCall + Clone + Send + Sync + 'static,
+        library: Option<Library<L, S>>,
     ) -> Codelet<L, S> {
         let codelet = self.on_cores(kernel);
         let codelet = match self.only {
@@ -104,10 +135,13 @@ impl Codelets<'_> {
             Precision::Single => codelet,
         };
         let source = |(text, options): (String, &str)| KernelSource::text(text).options(options);
-        on_core(codelet)
-            .device(Arch::OPENCL, source(self.kernels.opencl(self.precision)), entry, call.clone())
-            .device(Arch::CUDA, source(self.kernels.cuda(self.precision)), entry, call)
-            .build()
+        let opencl = source(self.kernels.opencl(self.precision));
+        let codelet = on_core(codelet).device(Arch::OPENCL, opencl, entry, call.clone());
+        match self.math.zip(library) {
+            Some((math, run)) => by_library(codelet, ("cublas", math), run),
+            None => codelet.device(Arch::CUDA, source(self.kernels.cuda(self.precision)), entry, call),
+        }
+        .build()
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod on_arrays;
 
+use super::arrays::cuda_math;
 use super::elimination::{Alone, Elimination, WithOne, WithTwo};
 use super::figures::run_measured;
 use super::ranks::{OnRanks, Spread, Submit};
@@ -55,9 +56,12 @@ impl Workload for Cholesky {
         matrix: LowerTiles,
         precision: Precision,
     ) -> Result<Factored<LowerTiles>, WorkloadError> {
+        let everywhere = || on_arrays::Choice { only: None, math: cuda_math(runtime) };
         match precision {
-            Precision::Single => return on_arrays::run::<f32>(runtime, matrix, None),
-            Precision::Double if !runtime.devices().is_empty() => return on_arrays::run::<f64>(runtime, matrix, None),
+            Precision::Single => return on_arrays::run::<f32>(runtime, matrix, everywhere()),
+            Precision::Double if !runtime.devices().is_empty() => {
+                return on_arrays::run::<f64>(runtime, matrix, everywhere());
+            }
             Precision::Double => {}
         }
         let tiling = matrix.tiling();

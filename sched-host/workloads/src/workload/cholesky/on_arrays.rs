@@ -4,14 +4,15 @@ pub(crate) mod by_hand;
 
 use super::Cholesky;
 use crate::linalg::{
-    CholeskyStep, LowerTiles, NotPositiveDefiniteMatrix, Number, TileMut, TileRef, Tiling, cholesky_steps, flops,
-    on_views as on_core,
+    CholeskyStep, LowerTiles, NotPositiveDefinite, NotPositiveDefiniteMatrix, Number, TileMut, TileRef, Tiling,
+    cholesky_steps, flops, on_views as on_core,
 };
-use crate::workload::arrays::{Codelets, Kernels, over_blocks, register, sizes, take_back, tile};
+use crate::workload::arrays::{Codelets, Kernels, by_library, over_blocks, register, sizes, take_back, tile};
 use crate::workload::figures::run_measured;
 use crate::workload::{Factored, Workload, WorkloadError};
+use sched_cublas::{CudaMath, CudaQueue, Diagonal, Op, Side, Triangle};
 use sched_graph::Where;
-use sched_runtime::{ArrayHandle, Codelet, Read, ReadWrite, Runtime, SubmitError};
+use sched_runtime::{ArrayHandle, Codelet, DeviceSlice, Read, ReadWrite, Runtime, SubmitError};
 use std::sync::{Arc, OnceLock};
 
 /// The kernels of devices.
@@ -31,15 +32,23 @@ type Alone<T> = (ReadWrite<[T]>,);
 type WithOne<T> = (Read<[T]>, ReadWrite<[T]>);
 type WithTwo<T> = (Read<[T]>, Read<[T]>, ReadWrite<[T]>);
 
-/// See [`Workload::run`]. Kernels that devices have are restricted to `only`, if that is given.
+/// Where kernels run that devices have, and which of NVIDIA's libraries compute them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Choice<'a> {
+    pub(crate) only: Option<&'a Where>,
+    /// `None` for the kernels of this project.
+    pub(crate) math: Option<&'static CudaMath>,
+}
+
+/// See [`Workload::run`].
 pub(crate) fn run<T: Number>(
     runtime: &Runtime,
     matrix: LowerTiles,
-    only: Option<&Where>,
+    choice: Choice<'_>,
 ) -> Result<Factored<LowerTiles>, WorkloadError> {
     let tiling = matrix.tiling();
     let tiles = register::<T>(runtime, matrix.into_tiles());
-    let tasks = Tasks::new(runtime, tiling, only);
+    let tasks = Tasks::new(runtime, tiling, choice);
     let submit = || cholesky_steps(tiling.n_tiles()).try_for_each(|step| tasks.submit(runtime, step, &tiles));
     let figures = run_measured(runtime, flops::cholesky(tiling.order()), submit)?;
     if let Some(error) = tasks.failure.get() {
@@ -79,24 +88,13 @@ impl Sizes {
 }
 
 impl<T: Number> Tasks<T> {
-    fn new(runtime: &Runtime, tiling: Tiling, only: Option<&Where>) -> Tasks<T> {
+    fn new(runtime: &Runtime, tiling: Tiling, Choice { only, math }: Choice<'_>) -> Tasks<T> {
         let failure = Arc::new(OnceLock::new());
-        let noted = Arc::clone(&failure);
-        let codelets = Codelets { runtime, kernels: &KERNELS, precision: T::PRECISION, only };
-        let potrf = codelets.on_cores::<Alone<T>, CholeskyStep>("potrf").cpu("faer", move |context, (tile,)| {
-            let step = *context.params;
-            let n = Sizes::of(tiling, step).n;
-            // Each of these tasks waits for the previous one, so the first bad pivot is the only one.
-            if noted.get().is_none()
-                && let Err(in_tile) = on_core::potrf(TileMut::new(n, n, tile))
-            {
-                let _ = noted.set(NotPositiveDefiniteMatrix::new(tiling, step.writes().0, in_tile));
-            }
-        });
+        let codelets = Codelets { only, math, ..Codelets::new(runtime, &KERNELS, T::PRECISION) };
         Tasks {
             tiling,
+            potrf: potrf(&codelets, tiling, &failure),
             failure,
-            potrf: potrf.build(),
             trsm: trsm(&codelets, tiling),
             syrk: syrk(&codelets, tiling),
             gemm: gemm(&codelets, tiling),
@@ -130,6 +128,45 @@ fn group(rows: usize) -> usize {
     items.div_ceil(items.div_ceil(GROUP))
 }
 
+/// The first bad pivot is noted: each of these tasks waits for the previous one, so it is the only one that counts.
+fn potrf<T: Number>(
+    codelets: &Codelets<'_>,
+    tiling: Tiling,
+    failure: &Arc<OnceLock<NotPositiveDefiniteMatrix>>,
+) -> Codelet<Alone<T>, CholeskyStep> {
+    let noted = Arc::clone(failure);
+    let on_cores = codelets.on_cores::<Alone<T>, CholeskyStep>("potrf").cpu("faer", move |context, (tile,)| {
+        let step = *context.params;
+        let n = Sizes::of(tiling, step).n;
+        if noted.get().is_none()
+            && let Err(in_tile) = on_core::potrf(TileMut::new(n, n, tile))
+        {
+            let _ = noted.set(NotPositiveDefiniteMatrix::new(tiling, step.writes().0, in_tile));
+        }
+    });
+    let Some(math) = codelets.solver() else { return on_cores.build() };
+    let noted = Arc::clone(failure);
+    let run = move |queue: &CudaQueue<'_>, step: &CholeskyStep, (a,): (DeviceSlice<T>,)| {
+        let (step, noted) = (*step, Arc::clone(&noted));
+        let n = Sizes::of(tiling, step).n;
+        if noted.get().is_some() {
+            return Ok(());
+        }
+        queue.potrf(Triangle::Lower, queue.matrix(&a, n, n)?, move |info| {
+            match usize::try_from(info) {
+                Ok(0) => {}
+                Ok(minor) => {
+                    let in_tile = NotPositiveDefinite { row: minor - 1 };
+                    let _ = noted.set(NotPositiveDefiniteMatrix::new(tiling, step.writes().0, in_tile));
+                }
+                Err(_) => return Err(format!("cusolverDnPotrf: argument {} is wrong", -info)),
+            }
+            Ok(())
+        })
+    };
+    by_library(on_cores, ("cusolver", math), Box::new(run)).build()
+}
+
 fn trsm<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithOne<T>, CholeskyStep> {
     codelets.everywhere(
         "trsm",
@@ -144,6 +181,11 @@ fn trsm<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithOne<T
             let Sizes { m, n, .. } = Sizes::of(tiling, *step);
             sizes(tile(tile(over_blocks(m, 1, (ROWS, 1)), &l, n), &b, m), [m, n])
         },
+        Some(Box::new(move |queue, step, (l, b)| {
+            let Sizes { m, n, .. } = Sizes::of(tiling, *step);
+            let (l, b) = (queue.matrix(&l, n, n)?, queue.matrix(&b, m, n)?);
+            queue.trsm(Side::Right, (l, Triangle::Lower, Op::Transposed, Diagonal::NonUnit), b)
+        })),
     )
 }
 
@@ -161,6 +203,11 @@ fn syrk<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithOne<T
             let Sizes { n, k, .. } = Sizes::of(tiling, *step);
             sizes(tile(tile(over_blocks(n, n, BLOCK).group([group(n), 1]), &a, n), &c, n), [n, k])
         },
+        Some(Box::new(move |queue, step, (a, c)| {
+            let Sizes { n, k, .. } = Sizes::of(tiling, *step);
+            let (a, c) = (queue.matrix(&a, n, k)?, queue.matrix(&c, n, n)?);
+            queue.syrk(Triangle::Lower, T::rounded(-1.0), (a, Op::None), T::rounded(1.0), c)
+        })),
     )
 }
 
@@ -178,5 +225,10 @@ fn gemm<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithTwo<T
             let Sizes { m, n, k } = Sizes::of(tiling, *step);
             sizes(tile(tile(tile(over_blocks(m, n, BLOCK).group([group(m), 1]), &a, m), &b, n), &c, m), [m, n, k])
         },
+        Some(Box::new(move |queue, step, (a, b, c)| {
+            let Sizes { m, n, k } = Sizes::of(tiling, *step);
+            let (a, b, c) = (queue.matrix(&a, m, k)?, queue.matrix(&b, n, k)?, queue.matrix(&c, m, n)?);
+            queue.gemm(T::rounded(-1.0), (a, Op::None), (b, Op::Transposed), T::rounded(1.0), c)
+        })),
     )
 }

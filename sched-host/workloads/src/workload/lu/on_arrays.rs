@@ -2,11 +2,12 @@
 
 use super::Lu;
 use crate::linalg::lu_kernels::on_views as on_core;
-use crate::linalg::{LuStep, NoLuFactors, Number, SquareTiles, TileMut, TileRef, Tiling, flops, lu_steps};
-use crate::workload::arrays::{Codelets, Kernels, over_blocks, register, sizes, take_back, tile};
+use crate::linalg::{LuStep, NoLuFactors, Number, SquareTiles, TileMut, TileRef, Tiling, ZeroPivot, flops, lu_steps};
+use crate::workload::arrays::{Codelets, Kernels, by_library, over_blocks, register, sizes, take_back, tile};
 use crate::workload::figures::run_measured;
 use crate::workload::{Factored, Workload, WorkloadError};
-use sched_runtime::{ArrayHandle, Codelet, Read, ReadWrite, Runtime, SubmitError};
+use sched_cublas::{CudaQueue, Diagonal, Op, Side, Triangle};
+use sched_runtime::{ArrayHandle, Codelet, DeviceSlice, Read, ReadWrite, Runtime, SubmitError};
 use std::sync::{Arc, OnceLock};
 
 /// The kernels of devices.
@@ -57,21 +58,11 @@ fn extent(tiling: Tiling, step: LuStep) -> (usize, usize, usize) {
 impl<T: Number> Tasks<T> {
     fn new(runtime: &Runtime, tiling: Tiling) -> Tasks<T> {
         let failure = Arc::new(OnceLock::new());
-        let noted = Arc::clone(&failure);
-        let codelets = Codelets { runtime, kernels: &KERNELS, precision: T::PRECISION, only: None };
-        let getrf = codelets.on_cores::<Alone<T>, LuStep>("getrf").cpu("faer", move |context, (tile,)| {
-            let (n, _, _) = extent(tiling, *context.params);
-            // Each of these tasks waits for the previous one, so the first bad pivot is the only one.
-            if noted.get().is_none()
-                && let Err(in_tile) = on_core::getrf(TileMut::new(n, n, tile))
-            {
-                let _ = noted.set(NoLuFactors::new(tiling, context.params.writes().0, in_tile));
-            }
-        });
+        let codelets = Codelets::new(runtime, &KERNELS, T::PRECISION);
         Tasks {
             tiling,
+            getrf: getrf(&codelets, tiling, &failure),
             failure,
-            getrf: getrf.build(),
             trsm_row: trsm_row(&codelets, tiling),
             trsm_column: trsm_column(&codelets, tiling),
             gemm: gemm(&codelets, tiling),
@@ -98,6 +89,44 @@ impl<T: Number> Tasks<T> {
     }
 }
 
+/// The first bad pivot is noted: each of these tasks waits for the previous one, so it is the only one that counts.
+fn getrf<T: Number>(
+    codelets: &Codelets<'_>,
+    tiling: Tiling,
+    failure: &Arc<OnceLock<NoLuFactors>>,
+) -> Codelet<Alone<T>, LuStep> {
+    let noted = Arc::clone(failure);
+    let on_cores = codelets.on_cores::<Alone<T>, LuStep>("getrf").cpu("faer", move |context, (tile,)| {
+        let (n, _, _) = extent(tiling, *context.params);
+        if noted.get().is_none()
+            && let Err(in_tile) = on_core::getrf(TileMut::new(n, n, tile))
+        {
+            let _ = noted.set(NoLuFactors::new(tiling, context.params.writes().0, in_tile));
+        }
+    });
+    let Some(math) = codelets.solver() else { return on_cores.build() };
+    let noted = Arc::clone(failure);
+    let run = move |queue: &CudaQueue<'_>, step: &LuStep, (a,): (DeviceSlice<T>,)| {
+        let (step, noted) = (*step, Arc::clone(&noted));
+        let (n, _, _) = extent(tiling, step);
+        if noted.get().is_some() {
+            return Ok(());
+        }
+        queue.getrf(queue.matrix(&a, n, n)?, move |info| {
+            match usize::try_from(info) {
+                Ok(0) => {}
+                Ok(column) => {
+                    let in_tile = ZeroPivot { row: column - 1 };
+                    let _ = noted.set(NoLuFactors::new(tiling, step.writes().0, in_tile));
+                }
+                Err(_) => return Err(format!("cusolverDnGetrf: argument {} is wrong", -info)),
+            }
+            Ok(())
+        })
+    };
+    by_library(on_cores, ("cusolver", math), Box::new(run)).build()
+}
+
 fn trsm_row<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithOne<T>, LuStep> {
     codelets.everywhere(
         "trsm_row",
@@ -112,6 +141,11 @@ fn trsm_row<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithO
             let (m, n, _) = extent(tiling, *step);
             sizes(tile(tile(over_blocks(n, 1, (BLOCK.1, 1)), &l, m), &b, m), [m, n])
         },
+        Some(Box::new(move |queue, step, (l, b)| {
+            let (m, n, _) = extent(tiling, *step);
+            let (l, b) = (queue.matrix(&l, m, m)?, queue.matrix(&b, m, n)?);
+            queue.trsm(Side::Left, (l, Triangle::Lower, Op::None, Diagonal::Unit), b)
+        })),
     )
 }
 
@@ -129,6 +163,11 @@ fn trsm_column<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<Wi
             let (m, n, _) = extent(tiling, *step);
             sizes(tile(tile(over_blocks(m, 1, (BLOCK.0, 1)), &u, n), &b, m), [m, n])
         },
+        Some(Box::new(move |queue, step, (u, b)| {
+            let (m, n, _) = extent(tiling, *step);
+            let (u, b) = (queue.matrix(&u, n, n)?, queue.matrix(&b, m, n)?);
+            queue.trsm(Side::Right, (u, Triangle::Upper, Op::None, Diagonal::NonUnit), b)
+        })),
     )
 }
 
@@ -147,5 +186,10 @@ fn gemm<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<WithTwo<T
             let (m, n, k) = extent(tiling, *step);
             sizes(tile(tile(tile(over_blocks(m, n, BLOCK), &a, m), &b, k), &c, m), [m, n, k])
         },
+        Some(Box::new(move |queue, step, (a, b, c)| {
+            let (m, n, k) = extent(tiling, *step);
+            let (a, b, c) = (queue.matrix(&a, m, k)?, queue.matrix(&b, k, n)?, queue.matrix(&c, m, n)?);
+            queue.gemm(T::rounded(-1.0), (a, Op::None), (b, Op::None), T::rounded(1.0), c)
+        })),
     )
 }

@@ -109,7 +109,7 @@ fn over_columns(columns: usize) -> KernelCall {
 
 impl<T: Number> Tasks<T> {
     fn new(runtime: &Runtime, tiling: Tiling) -> Tasks<T> {
-        let codelets = Codelets { runtime, kernels: &KERNELS, precision: T::PRECISION, only: None };
+        let codelets = Codelets::new(runtime, &KERNELS, T::PRECISION);
         let geqrt = codelets.on_cores::<Geqrt<T>, QrStep>("geqrt").cpu("faer", move |context, (a, v, t)| {
             let Sizes { k, .. } = Sizes::of(tiling, *context.params);
             on_core::geqrt(TileMut::new(k, k, a), TileMut::new(k, k, v), factor_mut(k, t));
@@ -165,6 +165,7 @@ fn unmqr<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<Unmqr<T>
             let call = tile(tile(over_columns(j), &v, k), &t, factor_shape(k).0);
             sizes(tile(call, &c, k), [k, j])
         },
+        None,
     )
 }
 
@@ -184,5 +185,6 @@ fn tsmqr<T: Number>(codelets: &Codelets<'_>, tiling: Tiling) -> Codelet<Tsmqr<T>
             let call = tile(tile(over_columns(j), &v, i), &t, factor_shape(k).0);
             sizes(tile(tile(call, &c1, k), &c2, i), [i, k, j])
         },
+        None,
     )
 }

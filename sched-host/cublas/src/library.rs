@@ -1,0 +1,171 @@
+//! The libraries: where they are looked for, and their handles.
+
+use crate::CudaMathError;
+use crate::error;
+use crate::queue::CudaQueue;
+use crate::symbols::{Blas, BlasFunctions, Common, Handle, Solver, SolverFunctions, Status};
+use libloading::Library;
+use sched_runtime::RawDevice;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The environment variable with folders in which the libraries are looked for first, joined by `:`; `none` turns them off.
+pub const LIBRARIES_VARIABLE: &str = "SCHED_CUDA_LIBRARIES";
+
+/// File names of cuBLAS, the newest version first: the functions that are used here are the same since CUDA 4.
+const CUBLAS: [&str; 4] = ["libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"];
+
+/// File names of cuSOLVER, whose versions are not those of CUDA.
+const CUSOLVER: [&str; 4] = ["libcusolver.so.12", "libcusolver.so.11", "libcusolver.so.10", "libcusolver.so"];
+
+/// Handles of the libraries for one context, as numbers: they may be used by any thread, one at a time.
+#[derive(Debug)]
+pub(crate) struct Handles {
+    pub(crate) blas: usize,
+    pub(crate) solver: Option<usize>,
+}
+
+/// cuBLAS, and cuSOLVER where it is there too, loaded.
+#[derive(Debug)]
+pub struct CudaMath {
+    pub(crate) blas: BlasFunctions,
+    pub(crate) solver: Result<SolverFunctions, CudaMathError>,
+    /// Handles by context. They are kept for the life of the process, as contexts are.
+    handles: Mutex<HashMap<u64, &'static Mutex<Handles>>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl CudaMath {
+    /// The libraries of this system, which are loaded the first time.
+    ///
+    /// # Errors
+    /// If cuBLAS is not there, or is [turned off](LIBRARIES_VARIABLE).
+    pub fn of_this_system() -> Result<&'static CudaMath, CudaMathError> {
+        static LOADED: OnceLock<Result<CudaMath, CudaMathError>> = OnceLock::new();
+        let load = || match std::env::var_os(LIBRARIES_VARIABLE) {
+            Some(text) if text == "none" => Err(CudaMathError::TurnedOff),
+            Some(text) => CudaMath::load(&std::env::split_paths(&text).collect::<Vec<PathBuf>>()),
+            None => CudaMath::load(&[]),
+        };
+        LOADED.get_or_init(load).as_ref().map_err(Clone::clone)
+    }
+
+    /// Loads the libraries from one of these folders, or else from where the system has libraries.
+    ///
+    /// # Errors
+    /// If cuBLAS is not there, or lacks a function.
+    pub fn load(folders: &[PathBuf]) -> Result<CudaMath, CudaMathError> {
+        Ok(CudaMath { blas: load_blas(folders)?, solver: load_solver(folders), handles: Mutex::default() })
+    }
+
+    /// Whether cuSOLVER is there.
+    #[must_use]
+    pub fn has_solver(&self) -> bool {
+        self.solver.is_ok()
+    }
+
+    /// The libraries on a device, for one raw closure: calls go to the device's queue for kernels.
+    ///
+    /// # Errors
+    /// If the device is none of CUDA's, or a library cannot use it.
+    pub fn on<'a>(&'a self, device: &'a RawDevice<'a>) -> Result<CudaQueue<'a>, CudaMathError> {
+        // Asking for the context makes it that of this thread, which the libraries need.
+        let context = device.context()?;
+        let handles = locked(self.handles_of(context)?);
+        CudaQueue::new(self, device, handles)
+    }
+
+    fn handles_of(&self, context: u64) -> Result<&'static Mutex<Handles>, CudaMathError> {
+        let mut all = locked(&self.handles);
+        if let Some(known) = all.get(&context) {
+            return Ok(known);
+        }
+        let handle = |common: &Common, result: fn(&'static str, Status) -> Result<(), CudaMathError>, name| {
+            let mut made: Handle = null_mut();
+            // SAFETY: the function writes a handle there.
+            result(name, unsafe { (common.create)(&raw mut made) })?;
+            Ok::<usize, CudaMathError>(made.addr())
+        };
+        let blas = handle(&self.blas.common, error::blas, "cublasCreate")?;
+        let solver = match &self.solver {
+            Ok(solver) => Some(handle(&solver.common, error::solver, "cusolverDnCreate")?),
+            Err(_) => None,
+        };
+        let made: &'static Mutex<Handles> = Box::leak(Box::new(Mutex::new(Handles { blas, solver })));
+        all.insert(context, made);
+        Ok(made)
+    }
+}
+
+fn load_blas(folders: &[PathBuf]) -> Result<BlasFunctions, CudaMathError> {
+    let library = open(folders, &CUBLAS)?;
+    Ok(BlasFunctions {
+        common: Common {
+            create: symbol(library, "cublasCreate_v2")?,
+            set_stream: symbol(library, "cublasSetStream_v2")?,
+        },
+        single: Blas {
+            gemm: symbol(library, "cublasSgemm_v2")?,
+            syrk: symbol(library, "cublasSsyrk_v2")?,
+            trsm: symbol(library, "cublasStrsm_v2")?,
+        },
+        double: Blas {
+            gemm: symbol(library, "cublasDgemm_v2")?,
+            syrk: symbol(library, "cublasDsyrk_v2")?,
+            trsm: symbol(library, "cublasDtrsm_v2")?,
+        },
+    })
+}
+
+fn load_solver(folders: &[PathBuf]) -> Result<SolverFunctions, CudaMathError> {
+    let library = open(folders, &CUSOLVER)?;
+    Ok(SolverFunctions {
+        common: Common {
+            create: symbol(library, "cusolverDnCreate")?,
+            set_stream: symbol(library, "cusolverDnSetStream")?,
+        },
+        single: Solver {
+            potrf_size: symbol(library, "cusolverDnSpotrf_bufferSize")?,
+            potrf: symbol(library, "cusolverDnSpotrf")?,
+            getrf_size: symbol(library, "cusolverDnSgetrf_bufferSize")?,
+            getrf: symbol(library, "cusolverDnSgetrf")?,
+        },
+        double: Solver {
+            potrf_size: symbol(library, "cusolverDnDpotrf_bufferSize")?,
+            potrf: symbol(library, "cusolverDnDpotrf")?,
+            getrf_size: symbol(library, "cusolverDnDgetrf_bufferSize")?,
+            getrf: symbol(library, "cusolverDnDgetrf")?,
+        },
+    })
+}
+
+/// Opens a library by one of these names, in one of these folders or where the system looks. It is never closed.
+fn open(folders: &[PathBuf], names: &[&str]) -> Result<&'static Library, CudaMathError> {
+    let in_folders = folders.iter().flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+    let candidates = in_folders.filter(|file| file.exists()).chain(names.iter().map(|name| Path::new(name).to_owned()));
+    let mut said = String::new();
+    for candidate in candidates {
+        // SAFETY: the initializers are those of NVIDIA's library, or of what the user has put in its place.
+        match unsafe { Library::new(&candidate) } {
+            Ok(library) => return Ok(Box::leak(Box::new(library))),
+            Err(error) => said = error.to_string(),
+        }
+    }
+    let (last, variable) = (names.last().copied().unwrap_or_default(), LIBRARIES_VARIABLE);
+    let message = format!("{last} cannot be loaded ({said}): install it, or name its folder in {variable}");
+    Err(CudaMathError::Unavailable { message })
+}
+
+/// A function of a library.
+fn symbol<F: Copy>(library: &'static Library, name: &str) -> Result<F, CudaMathError> {
+    // SAFETY: the types of the functions are those of NVIDIA's headers.
+    let found = unsafe { library.get::<F>(name.as_bytes()) };
+    found
+        .map(|function| *function)
+        .map_err(|error| CudaMathError::Unavailable { message: format!("there is no function `{name}`: {error}") })
+}
