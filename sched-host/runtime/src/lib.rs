@@ -13,6 +13,7 @@ mod parallel;
 mod recording;
 mod scope;
 mod task;
+mod trace;
 mod wait;
 mod worker;
 
@@ -48,6 +49,7 @@ pub use task::failure::{
 pub use task::nest::Nest;
 pub use task::submit::{Submitter, TaskBuilder, TaskRef};
 pub use task::verdict::Verdict;
+pub use trace::TraceWriter;
 pub use wait::DataError;
 pub use wait::data::{Data, ReadArray, ReadData, ReadMatrix, WriteArray, WriteData, WriteMatrix};
 pub use wait::future::{ReadWhenReady, TaskEnded, WriteWhenReady};
@@ -64,7 +66,6 @@ use sched_core::{Arch, MemoryNode, WorkerId};
 use sched_machine::topology::{BindingPlan, Claim, WorkerDistances};
 use sched_model::Models;
 use sched_policy::Policy;
-use sched_trace::{Trace, WorkerTrack};
 use sched_tree::attendance::Watch;
 use sched_tree::{Fault, NodeState, Part, Services, WorkerFacts};
 use std::collections::BTreeMap;
@@ -331,28 +332,6 @@ impl Runtime {
     #[must_use]
     pub fn models(&self) -> Option<&Arc<Models>> {
         self.core.models.as_ref()
-    }
-
-    /// Takes the events recorded since the start of the runtime, or since the last call; `None` unless it was
-    /// [built](Builder::trace) to record them.
-    ///
-    /// Tasks in flight appear in part: wait for them first.
-    #[must_use]
-    pub fn take_trace(&self) -> Option<Trace> {
-        let recorder = self.core.backend.recorder.as_ref()?;
-        let workers = self.core.facts.iter().enumerate();
-        let workers = workers.map(|(id, facts)| WorkerTrack::new(id, facts.arch.to_string()));
-        let codelets = self.core.backend.codelets.names();
-        let mut trace = recorder.take(self.policy.clone(), workers.collect(), codelets);
-        trace.contexts = self.core.roster.places().map(|context| context.name()).collect();
-        if let Some(memories) = &self.core.backend.memories {
-            let name = |node: u32| match memories.device(MemoryNode(node)) {
-                Some(device) => format!("memory {node} ({})", device.name()),
-                None => format!("memory {node}"),
-            };
-            trace.memories = (0..memories.nodes() as u32).map(name).collect();
-        }
-        Some(trace)
     }
 
     /// Faults of components so far, in every context.

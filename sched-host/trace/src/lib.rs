@@ -27,6 +27,7 @@
 //! ```
 
 mod bound;
+mod bytes;
 mod chrome;
 mod event;
 mod format;
@@ -36,6 +37,7 @@ mod observer;
 mod paje;
 mod plan;
 mod queues;
+mod ranks;
 mod recorder;
 #[cfg(test)]
 mod tests;
@@ -49,6 +51,7 @@ pub use gantt::{Bound, Gantt, gantt};
 pub use notes::Notes;
 pub use observer::{Digest, EventLog, Observer};
 pub use plan::planned;
+pub use ranks::RankTrace;
 pub use recorder::{Recorder, add_nodes};
 pub use timeline::{Activity, LinkSpan, Span, Timeline};
 pub use track::{Trace, WorkerTrack};

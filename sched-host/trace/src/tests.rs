@@ -1,5 +1,7 @@
 //! What workers did when, from single events.
 
+mod ranks;
+
 use crate::{
     Activity, CodeletId, Event, Format, Gantt, RankMessage, Stamped, Timeline, Trace, WorkerTrack, gantt,
     measured_bound, planned,

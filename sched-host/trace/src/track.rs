@@ -37,6 +37,8 @@ pub struct Trace {
     pub events: Vec<Stamped>,
     /// End of the last task in nanoseconds since the first submission.
     pub end: u64,
+    /// Time of the first submission in nanoseconds since the start of the runtime.
+    pub origin: u64,
     /// Number of events that were dropped for lack of room.
     pub dropped: u64,
 }
@@ -91,10 +93,23 @@ impl Trace {
         for stamped in &mut events {
             stamped.nanos = stamped.nanos.saturating_sub(first);
         }
-        let ended = |stamped: &&Stamped| matches!(stamped.event, Event::Ended { .. });
-        self.end = events.iter().rev().find(ended).map_or(0, |stamped| stamped.nanos);
+        self.origin = first;
         self.events = queue_lengths(events, self.nodes.len());
+        self.end = self.last_end();
         self
+    }
+
+    /// Gives tasks the names of those of `graph`, which are submitted in the same order.
+    pub fn name_tasks(&mut self, graph: &TaskGraph) {
+        let tasks = graph.ids().zip(&graph.tasks);
+        let named = tasks.filter_map(|(id, task)| Some((id.submitted(), task.name.as_deref()?.into())));
+        named.for_each(|(task, name)| _ = self.names.entry(task).or_insert(name));
+    }
+
+    /// Time of the end of its last task.
+    pub(crate) fn last_end(&self) -> u64 {
+        let ended = |stamped: &&Stamped| matches!(stamped.event, Event::Ended { .. });
+        self.events.iter().rev().find(ended).map_or(0, |stamped| stamped.nanos)
     }
 
     /// Name of a task; its number if it has none.
