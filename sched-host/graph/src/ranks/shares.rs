@@ -4,6 +4,9 @@
 //! message that is sent reads the value there, one that is received writes it, so their order among the tasks of the rank
 //! follows from accesses, as that of the leases by which `sched-cluster` sends and receives. Explicit dependencies on
 //! tasks of other ranks are messages without data.
+//!
+//! Tasks that add to a sum run where their other data is, each rank adds to a part of its own, and before the sum is read
+//! the parts go along a binomial tree to its owner.
 
 use super::{Grid, Holders, rank_of};
 use crate::{Access, AccessMode, ContextId, DataId, Datum, KindId, Task, TaskGraph, TaskId, WontUse};
@@ -84,8 +87,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Divides a graph among `ranks` ranks, at least one, where each datum has the given owner. Accesses of mode
-    /// [`Redux`](AccessMode::Redux) read and write.
+    /// Divides a graph among `ranks` ranks, at least one, where each datum has the given owner.
     ///
     /// # Panics
     /// If there are not as many owners as data, or an owner is no rank.
@@ -119,6 +121,9 @@ struct Dealer<'g> {
     ranks: Vec<Share>,
     messages: Vec<Message>,
     holders: Vec<Holders>,
+    /// For each datum, the ranks that have added to parts of it which its owner has not got yet, in the order in which they
+    /// began.
+    pending: Vec<Vec<usize>>,
     /// The datum of a rank's graph, by rank and datum of the whole graph.
     local: HashMap<(u32, DataId), DataId>,
     /// The rank of each task so far, and its place there.
@@ -141,6 +146,7 @@ impl<'g> Dealer<'g> {
             ranks: vec![share; ranks],
             messages: Vec::new(),
             holders: owners.iter().map(|owner| Holders::owned_by(*owner)).collect(),
+            pending: vec![Vec::new(); owners.len()],
             local: HashMap::new(),
             dealt: Vec::with_capacity(graph.tasks.len()),
             told: HashMap::new(),
@@ -149,29 +155,60 @@ impl<'g> Dealer<'g> {
     }
 
     fn deal(&mut self, id: TaskId, task: &Task) {
-        let owned = task.accesses.iter().map(|access| (access.mode, self.holders[access.data.index()].owner()));
+        let counted = task.accesses.iter().filter(|access| access.mode != AccessMode::Redux);
+        let owned = counted.map(|access| (access.mode, self.holders[access.data.index()].owner()));
         let rank = rank_of(owned, id.index() % self.ranks.len());
         for access in &task.accesses {
-            if (access.mode.reads() || access.mode == AccessMode::Redux)
-                && let Some(from) = self.holders[access.data.index()].bring(rank)
-            {
-                self.send(from, rank, access.data);
-            }
+            self.prepare(access, rank);
         }
-        let here = |dealer: &mut Dealer<'_>, access: &Access| {
-            let mode = if access.mode == AccessMode::Redux { AccessMode::ReadWrite } else { access.mode };
-            Access { data: dealer.local(rank, access.data), mode }
-        };
+        let here =
+            |dealer: &mut Dealer<'_>, access: &Access| Access { data: dealer.local(rank, access.data), ..*access };
         let accesses = task.accesses.iter().map(|access| here(self, access)).collect();
         let after = task.after.iter().map(|before| self.before(*before, rank)).collect();
         let own = Task { name: None, accesses, after, ..task.clone() };
         let place = self.add(rank, own, Role::Task(id));
         self.ranks[rank].seen = id.0 + 1;
         self.dealt.push((rank as u32, place));
-        for access in task.accesses.iter().filter(|access| access.mode.writes()) {
+        for access in task.accesses.iter().filter(|access| access.mode.writes() && access.mode != AccessMode::Redux) {
             if let Some(owner) = self.holders[access.data.index()].write(rank) {
-                self.send(rank, owner, access.data);
+                self.send(rank, owner, access.data, AccessMode::Write);
             }
+        }
+    }
+
+    /// Sees to it that a task on `rank` finds what it accesses there.
+    fn prepare(&mut self, access: &Access, rank: usize) {
+        let data = access.data.index();
+        if access.mode == AccessMode::Redux {
+            if self.pending[data].is_empty() {
+                self.holders[data].flush();
+            }
+            if !self.pending[data].contains(&rank) {
+                self.pending[data].push(rank);
+            }
+            return;
+        }
+        // What was added so far is added up, or overwritten.
+        let parts = std::mem::take(&mut self.pending[data]);
+        if access.mode.reads() {
+            self.settle(access.data, &parts);
+            if let Some(from) = self.holders[data].bring(rank) {
+                self.send(from, rank, access.data, AccessMode::Write);
+            }
+        }
+    }
+
+    /// Adds parts of a sum to the value of its owner, along a binomial tree of the ranks that have any.
+    fn settle(&mut self, data: DataId, parts: &[usize]) {
+        let owner = self.holders[data.index()].owner();
+        let parts = parts.iter().copied().filter(|rank| *rank != owner);
+        let ranks: Vec<usize> = std::iter::once(owner).chain(parts).collect();
+        let mut step = 1;
+        while step < ranks.len() {
+            for to in (0..ranks.len() - step).step_by(2 * step) {
+                self.send(ranks[to + step], ranks[to], data, AccessMode::ReadWrite);
+            }
+            step *= 2;
         }
     }
 
@@ -199,11 +236,12 @@ impl<'g> Dealer<'g> {
         })
     }
 
-    fn send(&mut self, from: usize, to: usize, data: DataId) {
+    /// Sends a value, which replaces that of the receiver, or is added to it.
+    fn send(&mut self, from: usize, to: usize, data: DataId, arrives: AccessMode) {
         let task = |dealer: &mut Dealer<'_>, rank, mode| {
             Task::new(dealer.message).access(dealer.local(rank, data), mode).in_context(ContextId::DEFAULT)
         };
-        let (sends, receives) = (task(self, from, AccessMode::Read), task(self, to, AccessMode::Write));
+        let (sends, receives) = (task(self, from, AccessMode::Read), task(self, to, arrives));
         self.message((from, sends), (to, receives), Some(data));
     }
 

@@ -93,17 +93,25 @@ fn check(graph: &TaskGraph, owners: &[usize], ranks: usize) {
     let after = comes_after(&shares, graph.tasks.len());
     let dependencies = graph.dependencies();
     let mut writers: Vec<Option<TaskId>> = vec![None; graph.data.len()];
+    let mut adders: Vec<Vec<TaskId>> = vec![Vec::new(); graph.data.len()];
     for (id, task) in graph.ids().zip(&graph.tasks) {
         // What it reads has been written, wherever that was; and its rank keeps its own order.
         let read = task.accesses.iter().filter(|access| access.mode.reads());
-        let made = read.filter_map(|access| writers[access.data.index()]);
+        let made =
+            read.flat_map(|access| writers[access.data.index()].iter().chain(&adders[access.data.index()]).copied());
         let here = dependencies.predecessors(id).iter().copied();
         let here = here.filter(|before| rank_in(&shares, *before) == rank_in(&shares, id));
         for before in made.chain(task.after.iter().copied()).chain(here).filter(|before| *before != id) {
             assert!(after[id.index()][before.index()], "{id:?} comes after {before:?}");
         }
         for access in task.accesses.iter().filter(|access| access.mode.writes()) {
-            writers[access.data.index()] = Some(id);
+            match access.mode {
+                AccessMode::Redux => adders[access.data.index()].push(id),
+                _ => {
+                    writers[access.data.index()] = Some(id);
+                    adders[access.data.index()].clear();
+                }
+            }
         }
     }
 }
@@ -136,6 +144,26 @@ fn what_a_rank_passes_over_is_counted() {
 }
 
 #[test]
+fn parts_of_a_sum_go_along_a_tree_once_it_is_read() {
+    let mut graph = TaskGraph::new("sum");
+    let kind = graph.add_kind("k");
+    let sum = graph.add_data(Datum::new(8));
+    let others: Vec<_> = (0..8).map(|_| graph.add_data(Datum::new(8))).collect();
+    for other in others.iter().chain(&others) {
+        graph.add_task(Task::new(kind).access(*other, AccessMode::ReadWrite).access(sum, AccessMode::Redux));
+    }
+    let owners: Vec<usize> = std::iter::once(3).chain(0..8).collect();
+    assert_eq!(Shares::new(&graph, &owners, 8).messages, [], "nobody has read it");
+    graph.add_task(Task::new(kind).access(sum, AccessMode::Read));
+    let shares = Shares::new(&graph, &owners, 8);
+    check(&graph, &owners, 8);
+    let sent = |rank: u32| shares.messages.iter().filter(|message| message.from == rank).count();
+    assert_eq!((0..8).map(sent).collect::<Vec<_>>(), [1, 1, 1, 0, 1, 1, 1, 1]);
+    let received = |rank: u32| shares.messages.iter().filter(|message| message.to == rank).count();
+    assert_eq!((0..8).map(received).max(), Some(3));
+}
+
+#[test]
 fn an_end_is_told_once_to_each_rank() {
     let mut graph = TaskGraph::new("after");
     let kind = graph.add_kind("k");
@@ -152,7 +180,7 @@ proptest! {
     /// Whoever owns what: tasks of all ranks come in the order that the whole graph has them in.
     #[test]
     fn shares_keep_the_order(
-        tasks in prop::collection::vec((prop::collection::vec((0..4_u32, 0..3_usize), 0..4), prop::option::of(0..40_u32)), 1..40),
+        tasks in prop::collection::vec((prop::collection::vec((0..4_u32, 0..4_usize), 0..4), prop::option::of(0..40_u32)), 1..40),
         owners in prop::array::uniform4(0..5_usize),
         ranks in 1..5_usize,
     ) {
@@ -160,10 +188,13 @@ proptest! {
         let kind = graph.add_kind("k");
         let data: Vec<_> = (0..4).map(|bytes| graph.add_data(Datum::new(bytes))).collect();
         for (index, (accesses, after)) in (0..).zip(tasks) {
-            let modes = [AccessMode::Read, AccessMode::Write, AccessMode::ReadWrite];
+            let modes = [AccessMode::Read, AccessMode::Write, AccessMode::ReadWrite, AccessMode::Redux];
             let mut task = Task::new(kind);
             for (at, mode) in accesses {
-                task = task.access(data[at as usize], modes[mode]);
+                // Runtimes refuse tasks that name data twice.
+                if task.accesses.iter().all(|access| access.data != data[at as usize]) {
+                    task = task.access(data[at as usize], modes[mode]);
+                }
             }
             if let Some(after) = after.filter(|after| *after < index) {
                 task = task.after(TaskId(after));
