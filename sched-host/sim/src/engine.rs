@@ -26,7 +26,7 @@ use contexts::{ChangeId, LiveContext};
 pub(super) use contexts::{Opening, PlannedChange, PolicyEnv};
 use flights::{FlightId, Flights};
 pub(super) use hypervisor::Supervision;
-pub(super) use mail::Mail;
+pub(super) use mail::{Mail, RankCosts};
 use moves::Moves;
 use sched_core::{MemoryNode, Stage, WorkerId};
 use sched_graph::{TaskGraph, TaskId};
@@ -65,6 +65,8 @@ enum Action {
     Change(ChangeId),
     /// The hypervisor looks at the contexts.
     Supervise,
+    /// A core has received a message for a task.
+    Deliver(TaskId),
 }
 
 pub(super) struct Engine<'a> {
@@ -240,6 +242,7 @@ impl<'a> Engine<'a> {
             Action::Arrive(version) => self.arrive(version),
             Action::Change(change) => self.change(change),
             Action::Supervise => self.supervise(),
+            Action::Deliver(task) => self.deliver(task),
         }
     }
 

@@ -24,7 +24,7 @@ const CLUSTER: Signature = Signature { arguments: 1, properties: &[], example: "
 const NODES: Signature = Signature { arguments: 1, properties: &["count"], example: "nodes \"numa-2x12\" count=64" };
 const NETWORK: Signature = Signature {
     arguments: 0,
-    properties: &["latency", "bandwidth", "foreign-task"],
+    properties: &["latency", "bandwidth", "foreign-task", "receive", "copy"],
     example: "network latency=\"1.5 us\" bandwidth=\"12.5 GB/s\"",
 };
 const SWITCH: Signature = Signature {
@@ -54,7 +54,7 @@ impl Cluster {
     ///
     /// The shape of a node is a platform by its name or path, or a number of cores as those of the shipped platform
     /// `numa-2x12`, with one memory. Options follow, separated by commas: `latency=1us`, `bandwidth=25GB/s`,
-    /// `foreign-task=50ns`, and for each level of switches, from the nodes upwards, `switch=32:100GB/s:300ns`, the nodes
+    /// `foreign-task=50ns`, `receive=3us`, `copy=5GB/s`, and for each level of switches, from the nodes upwards, `switch=32:100GB/s:300ns`, the nodes
     /// below each, its uplink, and the latency of that, 0 if it is left out. [`Network`] has the defaults.
     ///
     /// ```
@@ -95,9 +95,10 @@ impl Cluster {
 
     /// Reads a cluster from KDL. `source_name` is the name of the text in errors, usually its path.
     ///
-    /// - `nodes "numa-2x12" count=64`: nodes of this shape, as in [`named`](Self::named); they are numbered in the order
-    ///   of the text.
-    /// - `network latency="1.5 us" bandwidth="12.5 GB/s" foreign-task="50 ns"`: see [`Network`].
+    /// - `nodes "numa-2x12" count=64`: nodes of this shape, as in [`named`](Self::named), or of a `platform` that stands
+    ///   beside the cluster in the same text; they are numbered in the order of the text.
+    /// - `network latency="1.5 us" bandwidth="12.5 GB/s" foreign-task="50 ns" receive="3 us" copy="5 GB/s"`: see
+    ///   [`Network`].
     /// - `switch nodes=32 uplink="100 GB/s" latency="300 ns"`: a level of switches, from the nodes upwards
     ///   ([`SwitchLevel`]).
     ///
@@ -127,13 +128,16 @@ impl Cluster {
 }
 
 fn read(reader: &mut Reader, document: &KdlDocument) -> Option<Cluster> {
-    let mut found = None;
+    let (mut found, mut shapes) = (None, Vec::new());
     for node in document.nodes() {
-        if node.name().value() == "cluster" && found.is_none() {
-            found = Some(node);
-        } else {
-            let finding = reader.misplaced(node, "in the file of a cluster", "such a file", &["cluster"]);
-            reader.report(finding.help("a file holds one cluster"));
+        match node.name().value() {
+            "cluster" if found.is_none() => found = Some(node),
+            "platform" => shapes.extend(platform_of(reader, node)),
+            _ => {
+                let finding =
+                    reader.misplaced(node, "in the file of a cluster", "such a file", &["cluster", "platform"]);
+                reader.report(finding.help("a file holds one cluster, and platforms of its nodes"));
+            }
         }
     }
     let Some(node) = found else {
@@ -145,7 +149,7 @@ fn read(reader: &mut Reader, document: &KdlDocument) -> Option<Cluster> {
     let mut has_network = false;
     for part in node.iter_children() {
         match part.name().value() {
-            "nodes" => nodes(reader, part, &mut cluster),
+            "nodes" => nodes(reader, part, &mut cluster, &shapes),
             "network" if has_network => {
                 let finding = Finding::error("`network` stands twice in the cluster");
                 reader.report(finding.at(reader.name_span(part), "again here").help("write all of it in one place"));
@@ -171,12 +175,32 @@ fn read(reader: &mut Reader, document: &KdlDocument) -> Option<Cluster> {
     Some(cluster)
 }
 
-fn nodes(reader: &mut Reader, node: &KdlNode, cluster: &mut Cluster) {
+/// A platform that stands beside the cluster.
+fn platform_of(reader: &mut Reader, node: &KdlNode) -> Option<Platform> {
+    let span = node.span();
+    let within = span.offset()..span.offset() + span.len();
+    // The text without everything else, so that places stay what they are.
+    let others = |(at, letter): (usize, char)| match within.contains(&at) || letter == '\n' {
+        true => std::iter::repeat_n(letter, 1),
+        false => std::iter::repeat_n(' ', letter.len_utf8()),
+    };
+    let text: String = reader.source().inner().char_indices().flat_map(others).collect();
+    match Platform::parse(reader.source().name(), &text) {
+        Ok(platform) => Some(platform),
+        Err(findings) => {
+            findings.findings().iter().for_each(|finding| reader.report(finding.clone()));
+            None
+        }
+    }
+}
+
+fn nodes(reader: &mut Reader, node: &KdlNode, cluster: &mut Cluster, shapes: &[Platform]) {
     let most = MAX_NODES - cluster.nodes.len().min(MAX_NODES - 1);
     let mut open = reader.open(node, &NODES);
     let count = open.whole("count", 1..=most).unwrap_or(1);
     let Some((shape, span)) = open.argument(0, "a platform or a number of cores") else { return };
-    match shape_of(&shape) {
+    let here = shapes.iter().find(|platform| platform.name == shape).cloned();
+    match here.map_or_else(|| shape_of(&shape), Ok) {
         Ok(platform) => cluster.nodes.extend(std::iter::repeat_n(Arc::new(platform), count)),
         Err(problems) => {
             let first = problems.findings().first().map_or_else(|| problems.to_string(), ToString::to_string);
@@ -191,9 +215,13 @@ fn network(reader: &mut Reader, node: &KdlNode, network: &mut Network) {
     let latency = open.quantity("latency", quantity::parse_time, TIME);
     let bandwidth = open.quantity("bandwidth", quantity::parse_bandwidth, BANDWIDTH);
     let foreign = open.quantity("foreign-task", quantity::parse_time, TIME);
+    let receive = open.quantity("receive", quantity::parse_time, TIME);
+    let copy = open.quantity("copy", quantity::parse_bandwidth, BANDWIDTH);
     network.latency = latency.unwrap_or(network.latency);
     network.bandwidth = bandwidth.unwrap_or(network.bandwidth);
     network.foreign_task = foreign.unwrap_or(network.foreign_task);
+    network.receive = receive.unwrap_or(network.receive);
+    network.copy = copy.unwrap_or(network.copy);
 }
 
 fn switch(reader: &mut Reader, node: &KdlNode, network: &mut Network) {
@@ -234,6 +262,8 @@ fn set(network: &mut Network, option: &str) -> Result<(), String> {
         "latency" => network.latency = time(value)?,
         "bandwidth" => network.bandwidth = bandwidth(value)?,
         "foreign-task" => network.foreign_task = time(value)?,
+        "receive" => network.receive = time(value)?,
+        "copy" => network.copy = bandwidth(value)?,
         "switch" => {
             let mut parts = value.split(':');
             let nodes = parts.next().and_then(|nodes| nodes.trim().parse().ok());
@@ -245,7 +275,7 @@ fn set(network: &mut Network, option: &str) -> Result<(), String> {
             }
             network.switches.push(SwitchLevel { nodes, uplink, latency });
         }
-        _ => return Err("is none of latency, bandwidth, foreign-task and switch".to_owned()),
+        _ => return Err("is none of latency, bandwidth, foreign-task, receive, copy and switch".to_owned()),
     }
     Ok(())
 }
@@ -309,7 +339,7 @@ mod tests {
             ("cluster:4x12,fast", "`fast` in `cluster:4x12,fast` is no option"),
             (
                 "cluster:4x12,speed=3",
-                "`speed=3` in `cluster:4x12,speed=3` is none of latency, bandwidth, foreign-task and switch",
+                "`speed=3` in `cluster:4x12,speed=3` is none of latency, bandwidth, foreign-task, receive, copy and switch",
             ),
             (
                 "cluster:4x12,latency=3",
@@ -337,8 +367,22 @@ mod tests {
         ];
         assert_eq!(problems(Cluster::parse("c.kdl", wrong)), expected);
         assert_eq!(problems(Cluster::parse("c.kdl", "cluster \"c\" {}")), ["1:1: the cluster has no nodes"]);
-        let platform = problems(Cluster::parse("c.kdl", "platform \"c\" {}"));
-        let misplaced = "1:1: `platform` cannot stand in the file of a cluster";
-        assert_eq!(platform, [misplaced, "the file holds no cluster"]);
+        let other = problems(Cluster::parse("c.kdl", "policy \"c\" {}"));
+        let misplaced = "1:1: `policy` cannot stand in the file of a cluster";
+        assert_eq!(other, [misplaced, "the file holds no cluster"]);
+    }
+
+    #[test]
+    fn platforms_of_nodes_stand_beside_the_cluster() {
+        let platform =
+            "platform \"mine\" {\n    memory \"ram\"\n    workers \"cpu\" count=3 arch=\"cpu\" memory=\"ram\"\n}\n";
+        let cluster =
+            "// Größe\ncluster \"c\" {\n    nodes \"mine\" count=2\n    network receive=\"3 us\" copy=\"5 GB/s\"\n}\n";
+        let found = Cluster::parse("c.kdl", &format!("{cluster}{platform}")).expect("it is right");
+        assert_eq!((found.nodes.len(), found.workers()), (2, 6));
+        assert_eq!((found.network.receive, found.network.copy), (Duration::from_micros(3), 5.0));
+        let wrong = platform.replace("count=3", "count=3 color=4");
+        let found = problems(Cluster::parse("c.kdl", &format!("{cluster}{wrong}")));
+        assert_eq!(found[0], "8:27: `workers` has no property `color`");
     }
 }

@@ -11,6 +11,9 @@ use std::time::Duration;
 /// receives at once; so does each link between switches in both directions. The switch at the top is never the narrow
 /// place.
 ///
+/// Where cores receive messages ([`receive`](Network::receive), [`copy`](Network::copy)), they do so one after the other:
+/// a core without a task, or else one with tasks, whose next kernel takes longer by that time.
+///
 /// That is the LogGP model (Alexandrov et al. 1995) at the interfaces, with links between switches that are queues too.
 /// Messages that are under way together go one after the other; real networks may mix them, which changes when the first
 /// of them arrives, and not the last.
@@ -24,6 +27,11 @@ pub struct Network {
     pub switches: Vec<SwitchLevel>,
     /// Time that the program of a node takes for a task of another node, which it submits too.
     pub foreign_task: Duration,
+    /// Time that a core of the receiver takes for a message.
+    pub receive: Duration,
+    /// Speed at which such a core copies a message, in bytes per nanosecond (GB/s); infinite where the interface writes to the
+    /// memory of the data.
+    pub copy: f64,
     /// Whether messages take no time.
     pub is_free: bool,
 }
@@ -40,7 +48,8 @@ pub struct SwitchLevel {
 }
 
 impl Default for Network {
-    /// One switch, and interfaces as of InfiniBand EDR: 100 Gbit/s by its makers, and an assumed latency of 1.5 µs.
+    /// One switch, and interfaces as of InfiniBand EDR: 100 Gbit/s by its makers, and an assumed latency of 1.5 µs. They
+    /// receive without the help of cores.
     /// Foreign tasks take what they take with `sched-cluster` on a machine of 2024.
     fn default() -> Network {
         Network {
@@ -48,6 +57,8 @@ impl Default for Network {
             bandwidth: 12.5,
             switches: Vec::new(),
             foreign_task: Duration::from_nanos(50),
+            receive: Duration::ZERO,
+            copy: f64::INFINITY,
             is_free: false,
         }
     }

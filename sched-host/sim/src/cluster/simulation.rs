@@ -5,7 +5,7 @@ use super::outcome::{ClusterOutcome, NodeStats};
 use super::view::{NodeObserver, NodeTreeObserver, Numbers};
 use super::{Cluster, Platform};
 use crate::backend::SimBackend;
-use crate::engine::{Engine, Mail, PolicyEnv};
+use crate::engine::{Engine, Mail, PolicyEnv, RankCosts};
 use crate::lengths::Lengths;
 use crate::outcome::{LinkStats, SimOutcome};
 use crate::{Noise, SimError, check_homes, check_restrictions, openings, overflow};
@@ -192,9 +192,12 @@ impl ClusterSimulation {
             let numbers = numbers.clone();
             Arc::new(NodeTreeObserver { numbers, observer }) as Arc<dyn TreeObserver>
         });
-        let foreign = u64::try_from(self.cluster.network.foreign_task.as_nanos()).unwrap_or(u64::MAX);
+        let network = &self.cluster.network;
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let (receive, copy) = if network.is_free { (0, 0.0) } else { (nanos(network.receive), 1.0 / network.copy) };
+        let costs = RankCosts { foreign_task: nanos(network.foreign_task), receive, copy };
         let mut engine = Engine::new(backend, policy_env, contexts, Vec::new(), observer)?;
-        engine.mail = Some(Mail::new(numbers.roles, passed_over, foreign));
+        engine.mail = Some(Mail::new(numbers.roles, passed_over, costs));
         Ok(engine)
     }
 }
@@ -217,10 +220,11 @@ fn check_times(graph: &TaskGraph, cluster: &Cluster) -> Result<(), SimError> {
     let narrowest = network.switches.iter().map(|level| level.uplink).fold(network.bandwidth, f64::min);
     let latency = network.latency.as_nanos() as f64
         + network.switches.iter().map(|level| 2.0 * level.latency.as_nanos() as f64).sum::<f64>();
-    let foreign = network.foreign_task.as_nanos() as f64;
+    let [foreign, receive] = [network.foreign_task, network.receive].map(|time| time.as_nanos() as f64);
     let nanos = |task: &Task| {
         let accesses = task.accesses.len() as f64 + task.after.len() as f64;
-        2.0 * (graph.bytes_of(task) as f64 / narrowest + latency * accesses) + foreign
+        let bytes = graph.bytes_of(task) as f64;
+        2.0 * (bytes / narrowest + (latency + receive) * accesses) + bytes / network.copy + foreign
     };
     overflow::check_nanos(graph.ids().zip(graph.tasks.iter().map(nanos)))
 }

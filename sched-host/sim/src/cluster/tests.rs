@@ -138,6 +138,37 @@ fn devices_of_a_node_get_and_give_values_by_its_main_memory() {
 }
 
 #[test]
+fn cores_receive_messages_beside_or_between_tasks() {
+    let mut graph = TaskGraph::new("received");
+    let kind = graph.add_kind("k");
+    let data: Vec<_> = (0..4).map(|_| graph.add_data(Datum::new(5_000))).collect();
+    let task = |length| Task {
+        lengths: sched_graph::Lengths::default().with(Arch::CPU, Duration::from_micros(length)),
+        ..Task::new(kind)
+    };
+    graph.add_task(task(10).access(data[0], AccessMode::Write));
+    // The other node is busy from the beginning, or has nothing to do.
+    for owners in [[0, 1, 1, 1], [0, 2, 2, 1]] {
+        let mut graph = graph.clone();
+        graph.add_task(task(20).access(data[1], AccessMode::Write));
+        graph.add_task(task(20).access(data[2], AccessMode::Write));
+        graph.add_task(task(10).access(data[0], AccessMode::Read).access(data[3], AccessMode::Write));
+        let mut cluster = flat(3, 1, 1);
+        cluster.network.receive = Duration::from_micros(3);
+        cluster.network.copy = 1.0;
+        let (outcome, _) = run(start(&graph, &cluster).owners(owners.to_vec()));
+        let expected = match owners[1] {
+            // The second task of 20 takes 3 + 5 longer, and then comes the one that has been received.
+            1 => [10, 20 + 20 + 8 + 10, 0],
+            // 10, then 1 + 5 on the way, then 3 + 5, then 10.
+            _ => [10, 34, 40],
+        };
+        let ends: Vec<Duration> = outcome.nodes.iter().map(|node| node.makespan).collect();
+        assert_eq!(ends[1..], expected.map(Duration::from_micros)[1..], "{owners:?}");
+    }
+}
+
+#[test]
 fn foreign_tasks_take_time_to_pass_over() {
     let graph = independent(100, Duration::from_micros(1));
     let mut cluster = flat(4, 8, 1);

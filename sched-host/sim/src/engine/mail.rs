@@ -2,10 +2,12 @@
 //!
 //! One that sends is ready when the value is computed; it is posted once the value is in the memory where it is at home,
 //! and ends when the interface has sent it. One that receives is ready when nobody reads the earlier value any more; it
-//! ends when the message has arrived.
+//! ends when the message has arrived, and a core has received it. A core without a task does that; where all have one, the
+//! next kernel takes longer by that time.
 
-use super::Engine;
 use super::moves::Waiter;
+use super::workers::Worker;
+use super::{Action, Engine};
 use sched_graph::TaskId;
 use sched_graph::ranks::{MessageId, Role};
 use std::collections::{HashSet, VecDeque};
@@ -17,8 +19,12 @@ pub(crate) struct Mail {
     roles: Arc<[Role]>,
     /// For each task, the number of tasks of other ranks before it.
     passed_over: Vec<u32>,
-    /// Nanoseconds for each of these.
-    pass_over: u64,
+    /// What these, and messages, take of the node's cores.
+    costs: RankCosts,
+    /// Time until which a core receives messages.
+    receives_until: u64,
+    /// Nanoseconds that the next kernel takes longer.
+    debt: u64,
     /// Tasks that receive and are ready.
     awaited: HashSet<TaskId>,
     /// Tasks whose message came before they were ready.
@@ -29,10 +35,30 @@ pub(crate) struct Mail {
     pub(crate) until: u64,
 }
 
+/// What a rank's cores do for the others.
+#[derive(Clone, Copy)]
+pub(crate) struct RankCosts {
+    /// Nanoseconds to pass over a task of another rank.
+    pub(crate) foreign_task: u64,
+    /// Nanoseconds to receive a message.
+    pub(crate) receive: u64,
+    /// Nanoseconds for each byte of it.
+    pub(crate) copy: f64,
+}
+
 impl Mail {
-    pub(crate) fn new(roles: Arc<[Role]>, passed_over: Vec<u32>, pass_over: u64) -> Mail {
-        let (awaited, early) = (HashSet::new(), HashSet::new());
-        Mail { roles, passed_over, pass_over, awaited, early, posted: VecDeque::new(), until: 0 }
+    pub(crate) fn new(roles: Arc<[Role]>, passed_over: Vec<u32>, costs: RankCosts) -> Mail {
+        Mail {
+            roles,
+            passed_over,
+            costs,
+            receives_until: 0,
+            debt: 0,
+            awaited: HashSet::new(),
+            early: HashSet::new(),
+            posted: VecDeque::new(),
+            until: 0,
+        }
     }
 }
 
@@ -55,7 +81,7 @@ impl Engine<'_> {
     /// Nanoseconds that the application takes for the tasks of other ranks before the task that it submits next.
     pub(super) fn passed_over(&self) -> u64 {
         let Some(mail) = &self.mail else { return 0 };
-        mail.passed_over.get(self.tasks.next().index()).map_or(0, |count| u64::from(*count) * mail.pass_over)
+        mail.passed_over.get(self.tasks.next().index()).map_or(0, |count| u64::from(*count) * mail.costs.foreign_task)
     }
 
     /// Begins to send or receive, if that is what a ready task does. Tasks that this made ready are added to `ready`.
@@ -116,6 +142,26 @@ impl Engine<'_> {
     pub(crate) fn message(&mut self, now: u64, task: TaskId) {
         self.set_now(now);
         self.events += 1;
+        let has_idle = self.workers.iter().any(Worker::is_idle);
+        let Some(mail) = &mut self.mail else { return };
+        let RankCosts { receive, copy, .. } = mail.costs;
+        let cost = receive + (copy * self.graph.bytes_of(self.graph.task(task)) as f64).round() as u64;
+        if matches!(mail.roles[task.index()], Role::Send(_)) || cost == 0 {
+            return self.deliver(task);
+        }
+        mail.receives_until = mail.receives_until.max(now) + cost;
+        mail.debt += if has_idle { 0 } else { cost };
+        let at = mail.receives_until;
+        self.plan(at, Action::Deliver(task));
+    }
+
+    /// Nanoseconds that a kernel which begins now takes longer, since its core has received messages.
+    pub(super) fn take_debt(&mut self) -> u64 {
+        self.mail.as_mut().map_or(0, |mail| std::mem::take(&mut mail.debt))
+    }
+
+    /// A message has been sent by this task, or received for it.
+    pub(super) fn deliver(&mut self, task: TaskId) {
         let Some(mail) = &mut self.mail else { return };
         let receives = matches!(mail.roles[task.index()], Role::Receive(_));
         if receives && !mail.awaited.remove(&task) {

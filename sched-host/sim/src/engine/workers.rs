@@ -73,6 +73,11 @@ impl Worker {
         }
     }
 
+    /// Whether it has nothing to do.
+    pub(super) fn is_idle(&self) -> bool {
+        self.flights.is_empty() && !self.host_busy && !self.attends
+    }
+
     /// Whether it has looked for a task the maximum number of times, at this time and after this number of changes.
     pub(super) fn has_looked(&self, now: u64, changes: u64) -> bool {
         self.vain.at == now && self.vain.changes == changes && self.vain.count >= LOOKS
@@ -207,7 +212,8 @@ impl Engine<'_> {
         let first = *state.flights.first().expect("only the first flight of a worker is started");
         state.executed += 1;
         let (flight, memory) = (self.flights[first], state.memory);
-        let (task, expected, length) = (flight.task, self.length_of(flight), self.real_length_of(flight));
+        let (task, expected) = (flight.task, self.length_of(flight));
+        let length = self.real_length_of(flight).saturating_add(self.take_debt());
         if let Some(replicas) = &self.backend.replicas {
             let mut replicas = replicas.lock();
             for access in self.backend.accesses(task).iter().filter(|access| access.mode.writes()) {
