@@ -128,7 +128,7 @@ pub(crate) struct Among<'a> {
 }
 
 impl Among<'_> {
-    fn receive(&self, from: usize) -> Result<Vec<u8>, ClusterError> {
+    pub(crate) fn receive(&self, from: usize) -> Result<Vec<u8>, ClusterError> {
         let (sender, receiver) = sync_channel(1);
         self.desk.receive(from, Tag::OWN, Box::new(Waiting(sender)));
         let lost = |why: &str| ClusterError::Failed(vec![why.to_owned()]);
@@ -145,13 +145,20 @@ impl Among<'_> {
             self.desk.send(0, Tag::OWN, Box::new(mine.to_vec()));
             return Ok(unpacked(&self.receive(0)?));
         }
-        let mut all = vec![mine.to_vec()];
-        for rank in 1..self.ranks {
-            all.push(self.receive(rank)?);
-        }
+        let all = self.collect(mine)?.unwrap_or_default();
         let packed = packed(&all);
         (1..self.ranks).for_each(|rank| self.desk.send(rank, Tag::OWN, Box::new(packed.clone())));
         Ok(all)
+    }
+
+    /// What each rank gives, on rank 0.
+    pub(crate) fn collect(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>, ClusterError> {
+        if self.rank > 0 {
+            self.desk.send(0, Tag::OWN, Box::new(mine.to_vec()));
+            return Ok(None);
+        }
+        let others = (1..self.ranks).map(|rank| self.receive(rank));
+        std::iter::once(Ok(mine.to_vec())).chain(others).collect::<Result<_, _>>().map(Some)
     }
 
     /// Checks that all ranks have submitted the same tasks, and done the same with data, in the same order.

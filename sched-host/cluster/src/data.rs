@@ -2,6 +2,7 @@
 
 use crate::message::Message;
 use crate::office::{Desk, Room};
+use crate::pool::Pool;
 use crate::traffic::Flight;
 use crate::transport::{Arrived, Parcel, Tag};
 use sched_graph::ranks::Holders;
@@ -64,6 +65,10 @@ pub(crate) struct Of<T, F> {
     pub(crate) handle: Handle<T>,
     /// Makes a value of the right size, for a message to be copied to.
     pub(crate) room: F,
+    /// The shape of that.
+    pub(crate) shape: u64,
+    /// Values that are no longer needed.
+    pub(crate) pool: Arc<Pool<T>>,
     /// Adds a value to another, if the data is a reduction.
     pub(crate) combine: Option<Combine<T>>,
 }
@@ -102,7 +107,8 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Courier for Of<
     }
 
     fn forget(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError> {
-        runtime.lease_write(&self.handle, |mut lease| *lease.writing() = T::default())
+        let of = Arc::clone(&self);
+        runtime.lease_write(&self.handle, move |mut lease| of.pool.put(std::mem::take(&mut *lease.writing())))
     }
 
     fn await_sent(&self, runtime: &Runtime) {
@@ -141,7 +147,7 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Place<
         let taken = {
             let mut value = lease.writing();
             if value.bytes_mut().len() != arrived.len() {
-                *value = (of.room)();
+                *value = of.pool.take(arrived.len(), of.shape).unwrap_or_else(|| (of.room)());
             }
             take(arrived, &mut *value)
         };
@@ -157,7 +163,12 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Place<
 
 /// Copies a message to a value, which is of its size.
 fn take<T: Message>(arrived: &mut dyn Arrived, value: &mut T) -> Result<(), String> {
-    let (came, place) = (arrived.len(), value.bytes_mut());
+    take_bytes(arrived, value.bytes_mut())
+}
+
+/// Copies a message to a place of its size.
+pub(crate) fn take_bytes(arrived: &mut dyn Arrived, place: &mut [u8]) -> Result<(), String> {
+    let came = arrived.len();
     if place.len() == came {
         arrived.copy_to(place);
         return Ok(());

@@ -11,6 +11,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 #[derive(Default)]
 pub(crate) struct Directory {
     places: HashMap<u64, usize, BuildHasherDefault<Spread>>,
+    /// The parts of data that ranks own in parts.
+    groups: HashMap<u64, Vec<usize>>,
     /// In the order of registration; `None` once it is taken out.
     data: Vec<Option<Datum>>,
 }
@@ -33,7 +35,10 @@ impl Directory {
         let mut refused = None;
         visit(&mut |number, mode| match self.place(number) {
             Some(place) => accesses.push((place, mode)),
-            None => _ = refused.get_or_insert(number),
+            None => match self.groups.get(&number) {
+                Some(parts) => accesses.extend(parts.iter().map(|part| (*part, mode))),
+                None => _ = refused.get_or_insert(number),
+            },
         });
         match refused {
             None => Ok(accesses),
@@ -49,6 +54,24 @@ impl Directory {
     pub(crate) fn add(&mut self, number: u64, datum: Datum) {
         self.places.insert(number, self.data.len());
         self.data.push(Some(datum));
+    }
+
+    /// Notes that data is the parts at these places.
+    pub(crate) fn group(&mut self, number: u64, parts: Vec<usize>) {
+        self.groups.insert(number, parts);
+    }
+
+    /// Removes data with its parts.
+    pub(crate) fn remove_group(&mut self, number: u64) {
+        let parts = self.groups.remove(&number).unwrap_or_default();
+        parts.iter().for_each(|part| self.data[*part] = None);
+        self.places.retain(|_, place| !parts.contains(place));
+    }
+
+    /// The places of a datum, or of its parts; none if it is unknown.
+    pub(crate) fn places_of(&self, number: u64) -> SmallVec<[usize; 4]> {
+        let parts = || self.groups.get(&number).map(|parts| SmallVec::from_slice(parts)).unwrap_or_default();
+        self.place(number).map_or_else(parts, |place| SmallVec::from_slice(&[place]))
     }
 
     /// The place of a datum.
@@ -67,10 +90,6 @@ impl Directory {
     #[inline]
     pub(crate) fn at_mut(&mut self, place: usize) -> &mut Datum {
         self.data[place].as_mut().expect("places are those of data that is there")
-    }
-
-    pub(crate) fn find(&mut self, number: u64) -> Option<&mut Datum> {
-        self.place(number).map(|place| self.at_mut(place))
     }
 
     pub(crate) fn remove(&mut self, number: u64) -> Option<Datum> {

@@ -32,11 +32,11 @@
 //! ```
 //!
 //! # What it does not do
-//! Recorded graphs, and partitions of a runtime's arrays, do not cross ranks: use them for the data of one rank. A value
-//! that is sent is that of a whole [`Handle`](sched_runtime::Handle); [`Parts`] are a vector of several. Messages are smaller
-//! than 2 GiB.
+//! Recorded graphs do not cross ranks: use them for the data of one rank. A value that is sent is that of a whole
+//! [`Handle`](sched_runtime::Handle), or of a part of a [`RankArray`]. Messages are smaller than 2 GiB.
 
 mod agree;
+mod array;
 mod data;
 mod directory;
 mod error;
@@ -44,15 +44,18 @@ mod last_words;
 mod message;
 mod office;
 mod parts;
+mod pool;
 #[cfg(feature = "mpi")]
 mod program;
 mod shared;
 mod submission;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod traffic;
 mod transport;
 
+pub use array::RankArray;
 pub use error::ClusterError;
 pub use message::Message;
 pub use parts::Parts;
@@ -62,12 +65,14 @@ use agree::{Among, Log};
 use directory::Directory;
 use office::Office;
 use parking_lot::Mutex;
+use pool::Pools;
 use sched_graph::ranks::Grid;
 use sched_runtime::{Runtime, StartError};
 use sched_text::hash::digest;
 use std::fmt;
 use std::sync::Arc;
 use std::thread;
+use trace::MessageLog;
 use traffic::Traffic;
 use transport::local::Local;
 use transport::{Tag, Transport};
@@ -78,6 +83,8 @@ pub struct Cluster {
     ranks: usize,
     grid: Grid,
     most_tag: u32,
+    /// Whether the runtime records events.
+    is_recorded: bool,
     state: Mutex<State>,
     // Dropped in this order: the runtime ends its tasks, then nobody asks for messages, then MPI ends.
     runtime: Runtime,
@@ -92,6 +99,9 @@ struct State {
     submitted: u64,
     traffic: Traffic,
     log: Log,
+    pools: Pools,
+    /// For each task here its number in this runtime and among those of all ranks, if events are recorded.
+    numbers: Vec<(u64, u64)>,
 }
 
 impl fmt::Debug for Cluster {
@@ -186,7 +196,9 @@ impl Cluster {
     fn new(runtime: Runtime, transport: Box<dyn Transport>) -> Result<Cluster, ClusterError> {
         let (rank, ranks, most_tag) = (transport.rank(), transport.ranks(), transport.most_tag());
         last_words::heed();
-        let office = Office::open(transport)?;
+        let writer = runtime.trace_writer();
+        let is_recorded = writer.is_some();
+        let office = Office::open(transport, writer.map(|writer| MessageLog { rank: rank as u32, writer }))?;
         let desk = Arc::downgrade(office.desk());
         runtime.progression_hook(move || desk.upgrade().is_some_and(|desk| desk.serves_keenly()));
         Ok(Cluster {
@@ -194,6 +206,7 @@ impl Cluster {
             ranks,
             grid: Grid::new(ranks),
             most_tag,
+            is_recorded,
             state: Mutex::default(),
             runtime,
             office,
@@ -273,6 +286,14 @@ impl Cluster {
     /// [`ClusterError::Failed`] if a rank is gone.
     pub fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ClusterError> {
         self.among().exchange(mine)
+    }
+
+    /// What each rank gives, by rank, on rank 0 alone. All ranks call it.
+    ///
+    /// # Errors
+    /// [`ClusterError::Failed`] if a rank is gone.
+    pub fn collect(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>, ClusterError> {
+        self.among().collect(mine)
     }
 
     fn among(&self) -> Among<'_> {

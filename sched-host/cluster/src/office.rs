@@ -12,6 +12,7 @@
 //! something. So the one that waits learns of a message late by a share of the time for which it has waited: ranks that
 //! wait for each other become faster with each message, and not slower.
 
+use crate::trace::MessageLog;
 use crate::transport::{Arrived, Parcel, Tag, Transport};
 use crossbeam::queue::SegQueue;
 use crossbeam::sync::{Parker, Unparker};
@@ -154,10 +155,11 @@ pub(crate) struct Office {
 }
 
 impl Office {
-    pub(crate) fn open(transport: Box<dyn Transport>) -> Result<Office, std::io::Error> {
+    pub(crate) fn open(transport: Box<dyn Transport>, log: Option<MessageLog>) -> Result<Office, std::io::Error> {
         let (name, patience) = (format!("messages-{}", transport.rank()), transport.patience());
         let clerk = Clerk {
             transport,
+            log,
             awaited: HashMap::new(),
             early: HashMap::new(),
             waiting: 0,
@@ -208,6 +210,8 @@ type Key = (usize, Tag);
 
 struct Clerk {
     transport: Box<dyn Transport>,
+    /// Present if events are recorded.
+    log: Option<MessageLog>,
     awaited: HashMap<Key, VecDeque<Box<dyn Room>>>,
     /// Messages that came before their room: with the reason, if there is no value.
     early: HashMap<Key, VecDeque<Result<Vec<u8>, String>>>,
@@ -254,7 +258,12 @@ impl Clerk {
 
     fn run(&mut self, errand: Errand) {
         match errand {
-            Errand::Send { to, tag, parcel } => self.transport.send(to, tag, parcel),
+            Errand::Send { to, tag, parcel } => {
+                if let Some(log) = &self.log {
+                    log.sent(to, tag, parcel.len());
+                }
+                self.transport.send(to, tag, parcel);
+            }
             Errand::Receive { from, tag, room } => match (self.take_early((from, tag)), &self.lost) {
                 (Some(Ok(mut bytes)), _) => room.fill(&mut bytes),
                 (Some(Err(why)), _) => room.fail(&why),
@@ -287,9 +296,10 @@ impl Clerk {
     }
 
     fn look(&mut self) -> bool {
-        let Clerk { transport, awaited, early, waiting, .. } = self;
+        let Clerk { transport, log, awaited, early, waiting, .. } = self;
         let mut lost = None;
         let has_looked = transport.look(&mut |from, tag, arrived| {
+            let (whole_tag, len) = (tag, arrived.len());
             let (is_reason, tag) = tag.split();
             if is_reason && tag == Tag::OWN {
                 lost = Some(Arc::from(text(arrived)));
@@ -304,6 +314,9 @@ impl Clerk {
                     let message = if is_reason { Err(text(arrived)) } else { Ok(arrived.to_vec()) };
                     early.entry((from, tag)).or_default().push_back(message);
                 }
+            }
+            if let Some(log) = log {
+                log.received(from, whole_tag, len);
             }
         });
         if let Some(why) = lost {

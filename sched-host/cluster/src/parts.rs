@@ -37,7 +37,7 @@ impl<T: Send + Sync + 'static> Parts<T> {
 }
 
 /// The places of a part, of which the first ones are one longer where they cannot all be equal.
-fn range(len: usize, parts: usize, part: usize) -> Range<usize> {
+pub(crate) fn range(len: usize, parts: usize, part: usize) -> Range<usize> {
     let (least, longer) = (len / parts, len % parts);
     let start = |part: usize| part * least + part.min(longer);
     start(part)..start(part + 1)

@@ -26,10 +26,17 @@ impl Cluster {
         room: impl Fn() -> T + Send + Sync + 'static,
     ) -> Result<Handle<T>, ClusterError> {
         self.check_rank(rank)?;
-        let value = if rank == self.rank { value() } else { T::default() };
-        let bytes = if rank == self.rank { value.bytes().len() } else { room().bytes().len() };
+        let (value, (bytes, shape)) = match rank == self.rank {
+            true => {
+                let value = value();
+                let size = size_of(&value);
+                (value, size)
+            }
+            false => (T::default(), size_of(&room())),
+        };
         let handle = self.runtime.register_sized(value, bytes as u64);
-        self.add(rank, bytes, Of { handle: handle.clone(), room, combine: None })?;
+        let pool = self.state.lock().pools.of::<T>();
+        self.add(rank, bytes, Of { handle: handle.clone(), room, shape, pool, combine: None })?;
         Ok(handle)
     }
 
@@ -76,11 +83,12 @@ impl Cluster {
         let init = Arc::new(init);
         let combine: Combine<T> = Arc::new(combine);
         let value = if rank == self.rank { value() } else { init() };
-        let bytes = value.bytes().len();
+        let (bytes, shape) = size_of(&value);
         let (begin, add) = (Arc::clone(&init), Arc::clone(&combine));
         let reduction = self.runtime.reduction_in_order(value, move || begin(), move |sum, part| add(sum, part));
         let handle = Handle::clone(&reduction);
-        self.add(rank, bytes, Of { handle, room: move || init(), combine: Some(combine) })?;
+        let pool = self.state.lock().pools.of::<T>();
+        self.add(rank, bytes, Of { handle, room: move || init(), shape, pool, combine: Some(combine) })?;
         Ok(reduction)
     }
 
@@ -91,39 +99,54 @@ impl Cluster {
         bytes: usize,
         of: Of<T, F>,
     ) -> Result<(), ClusterError> {
+        self.add_datum(of.handle.header().number(), rank, bytes, Arc::new(of)).map(drop)
+    }
+
+    /// Adds data of this number to that of the cluster. Returns its place.
+    pub(crate) fn add_datum(
+        &self,
+        number: u64,
+        rank: usize,
+        bytes: usize,
+        courier: Arc<dyn Courier>,
+    ) -> Result<usize, ClusterError> {
         let mut state = self.state.lock();
         let index = state.data.next();
         state.log.note_deed(Deed::Register, rank, index);
         if index >= self.most_tag / 2 - 2 {
             return Err(ClusterError::TooMany { most: index });
         }
-        let data = number(&of.handle);
-        let (holders, courier): (_, Arc<dyn Courier>) = (Holders::owned_by(rank), Arc::new(of));
-        let datum = Datum { index, holders, pending: SmallVec::new(), bytes: bytes as u64, courier };
-        state.data.add(data, datum);
-        Ok(())
+        let (holders, bytes) = (Holders::owned_by(rank), bytes as u64);
+        state.data.add(number, Datum { index, holders, pending: SmallVec::new(), bytes, courier });
+        Ok(index as usize)
     }
 
-    fn with_datum<T: Message>(
+    /// Does something with data, or with each of its parts.
+    fn with_datum<D: Data>(
         &self,
-        handle: &Handle<T>,
+        handle: &D,
         (deed, rank): (Deed, usize),
-        body: impl FnOnce(&mut Datum, &mut Traffic) -> Result<(), ClusterError>,
+        mut body: impl FnMut(&mut Datum, &mut Traffic) -> Result<(), ClusterError>,
     ) -> Result<(), ClusterError> {
-        let data = number(handle);
+        let data = handle.header().number();
         let mut state = self.state.lock();
-        let unknown = ClusterError::NotShared { codelet: "(no codelet)".to_owned(), data };
         let State { data: known, traffic, log, .. } = &mut *state;
-        let datum = known.find(data).ok_or(unknown)?;
-        log.note_deed(deed, rank, datum.index);
-        body(datum, traffic)
+        let places = known.places_of(data);
+        if places.is_empty() {
+            return Err(ClusterError::NotShared { codelet: "(no codelet)".to_owned(), data });
+        }
+        places.into_iter().try_for_each(|place| {
+            let datum = known.at_mut(place);
+            log.note_deed(deed, rank, datum.index);
+            body(datum, traffic)
+        })
     }
 
     /// Brings a value to a rank, where the runtime [reads](sched_runtime::Runtime::read) it then. All ranks call it.
     ///
     /// # Errors
     /// [`ClusterError::NoRank`]; if no rank owns the data.
-    pub fn bring<T: Message>(&self, handle: &Handle<T>, rank: usize) -> Result<(), ClusterError> {
+    pub fn bring<D: Data>(&self, handle: &D, rank: usize) -> Result<(), ClusterError> {
         self.check_rank(rank)?;
         self.with_datum(handle, (Deed::Bring, rank), |datum, traffic| {
             self.prepare(datum, AccessMode::Read, rank, traffic)
@@ -134,7 +157,7 @@ impl Cluster {
     ///
     /// # Errors
     /// If no rank owns the data.
-    pub fn bring_everywhere<T: Message>(&self, handle: &Handle<T>) -> Result<(), ClusterError> {
+    pub fn bring_everywhere<D: Data>(&self, handle: &D) -> Result<(), ClusterError> {
         (0..self.ranks).try_for_each(|rank| self.bring(handle, rank))
     }
 
@@ -142,7 +165,7 @@ impl Cluster {
     ///
     /// # Errors
     /// [`ClusterError::NoRank`]; if no rank owns the data.
-    pub fn give<T: Message>(&self, handle: &Handle<T>, rank: usize) -> Result<(), ClusterError> {
+    pub fn give<D: Data>(&self, handle: &D, rank: usize) -> Result<(), ClusterError> {
         self.bring(handle, rank)?;
         self.with_datum(handle, (Deed::Give, rank), |datum, _| {
             datum.holders.give(rank);
@@ -150,11 +173,12 @@ impl Cluster {
         })
     }
 
-    /// Drops the copies of data outside its owner, whose memory is given back, after the tasks so far. All ranks call it.
+    /// Drops the copies of data outside its owner, after the tasks so far. Their memory is used for values of the same size
+    /// that are received from then on, and given back beyond 64 MiB. All ranks call it.
     ///
     /// # Errors
     /// If no rank owns the data.
-    pub fn flush<T: Message>(&self, handle: &Handle<T>) -> Result<(), ClusterError> {
+    pub fn flush<D: Data>(&self, handle: &D) -> Result<(), ClusterError> {
         self.with_datum(handle, (Deed::Flush, 0), |datum, traffic| {
             self.settle(datum, traffic)?;
             if datum.holders.has_copy(self.rank) {
@@ -170,7 +194,7 @@ impl Cluster {
     /// # Errors
     /// If no rank owns the data, or its value was not computed.
     pub fn unregister<T: Message + Default>(&self, handle: Handle<T>) -> Result<Option<T>, ClusterError> {
-        let data = number(&handle);
+        let data = handle.header().number();
         let mut state = self.state.lock();
         let State { data: known, traffic, log, .. } = &mut *state;
         let mut datum =
@@ -190,7 +214,7 @@ impl Cluster {
     }
 }
 
-/// Number of data in this process.
-fn number<T: Send + Sync + 'static>(handle: &Handle<T>) -> u64 {
-    handle.header().number()
+/// Number of bytes of a value, and its shape.
+fn size_of<T: Message>(value: &T) -> (usize, u64) {
+    (value.bytes().len(), value.shape())
 }

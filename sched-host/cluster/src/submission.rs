@@ -121,7 +121,7 @@ impl Cluster {
         accesses: &Accesses,
         submit: impl FnOnce() -> Result<TaskRef, SubmitError>,
     ) -> Result<Option<TaskRef>, ClusterError> {
-        let State { data, traffic, .. } = state;
+        let State { data, traffic, submitted: number, numbers, .. } = state;
         for (place, mode) in accesses {
             match mode {
                 AccessMode::Redux => self.contribute(data.at_mut(*place), rank)?,
@@ -133,6 +133,9 @@ impl Cluster {
             traffic.make_room(&self.runtime);
             let submitted = submit()?;
             traffic.note(|| InFlight::Task(submitted));
+            if self.is_recorded {
+                numbers.push((submitted.sequence(), *number));
+            }
             task_here = Some(submitted);
         }
         for (place, _) in accesses.iter().filter(|(_, mode)| mode.writes() && *mode != AccessMode::Redux) {

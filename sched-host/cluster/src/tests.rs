@@ -1,13 +1,17 @@
+mod arrays;
 mod parts;
 mod reductions;
 
 use super::{Cluster, ClusterError, Sent};
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use sched_graph::generate::{cholesky, lu, qr};
 use sched_graph::ranks::{Grid, Shares, rank_of};
 use sched_graph::{AccessMode, Datum, TaskGraph};
 use sched_runtime::{Codelet, Handle, Many, Read, ReadWrite, Runtime, StartError, Write};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 fn runtime() -> Result<Runtime, StartError> {
@@ -415,6 +419,39 @@ fn a_rank_that_panics_leaves_nobody_waiting() {
     let panic = panic.expect_err("rank 1 has panicked");
     let text = panic.downcast_ref::<String>().expect("it has a text");
     assert!(text.contains("on purpose"), "{text}");
+}
+
+#[test]
+fn a_panic_cancels_what_has_not_begun_on_every_rank_with_the_same_word() {
+    // The only worker is the thread that waits: nothing begins before.
+    let start = |_| {
+        let registry = Arc::new(sched_tree::plugin::Registry::compiled_in());
+        Runtime::builder().registry(registry).workers(1).main_worker().bind(false).build()
+    };
+    let (ran, words) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let (ran, words) = (&ran, &words);
+    let body = |cluster: &Cluster| {
+        let runtime = cluster.runtime();
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        let note = runtime.codelet::<(Read<u64>, ReadWrite<u64>), ()>("note");
+        let note = note.cpu("note", move |_, (_, _)| _ = counted.fetch_add(1, SeqCst)).build();
+        let data: Vec<_> = (0..3).map(|rank| cluster.register_on(rank, || 1_u64, || 0).expect("a rank")).collect();
+        // Those that need nothing from others, and those that do.
+        for step in 0..30 {
+            let (read, written) = (step % 3, (step + 1 + step / 3 % 2) % 3);
+            cluster.submit(runtime.task(&note, (&data[read], &data[written]))).expect("it is sound");
+        }
+        assert_ne!(cluster.rank(), 1, "on purpose");
+        words.lock().push(cluster.wait_all().expect_err("a rank is gone").to_string());
+        ran.fetch_add(count.load(SeqCst), SeqCst);
+    };
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| Cluster::local(3, start, body)));
+    assert!(panic.is_err(), "rank 1 has panicked");
+    let words = std::mem::take(&mut *words.lock());
+    assert!(words.len() == 2 && words[0] == words[1], "{words:?}");
+    assert!(words[0].starts_with("rank 1 has panicked: ") && words[0].contains("on purpose"), "{}", words[0]);
+    assert_eq!(ran.load(SeqCst), 0);
 }
 
 #[test]

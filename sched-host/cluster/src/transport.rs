@@ -24,6 +24,11 @@ impl Tag {
         Tag(self.0 | 1)
     }
 
+    /// The index of the datum whose value it stands for; `None` for other messages.
+    pub(crate) fn datum(self) -> Option<u32> {
+        (self.0 & 1 == 0).then(|| (self.0 / 2).checked_sub(1)).flatten()
+    }
+
     /// Whether the message is a reason; and the tag of the datum.
     pub(crate) fn split(self) -> (bool, Tag) {
         (self.0 & 1 == 1, Tag(self.0 & !1))
@@ -32,6 +37,13 @@ impl Tag {
 
 /// What is sent. It is dropped when its bytes are no longer needed.
 pub(crate) trait Parcel: Send {
+    /// Number of bytes.
+    fn len(&self) -> usize {
+        let mut len = 0;
+        self.with(&mut |bytes| len = bytes.len());
+        len
+    }
+
     /// Calls `with` with the bytes. They stay where they are, unchanged, until the parcel is dropped.
     fn with(&self, with: &mut dyn FnMut(&[u8]));
 }

@@ -2,6 +2,8 @@
 
 use super::{Cluster, ClusterError, Values, mix, on_ranks};
 use proptest::prelude::*;
+use sched_graph::ranks::Shares;
+use sched_graph::{AccessMode, DataId, Datum, Task, TaskGraph};
 use sched_runtime::{Handle, Many, Read, ReadWrite, Reduction, Redux, Write};
 
 const PLAIN: usize = 3;
@@ -113,6 +115,18 @@ macro_rules! submit {
 type Found = (Vec<Option<Values>>, Vec<Option<Values>>);
 
 fn run(cluster: &Cluster, steps: &[Step], owners: &[usize]) -> Result<Found, ClusterError> {
+    let (plain, sums) = submit(cluster, steps, owners)?;
+    cluster.wait_all()?;
+    let sums = sums.into_iter().map(|sum| cluster.unregister(Handle::clone(&sum))).collect::<Result<_, _>>()?;
+    let plain = plain.into_iter().map(|handle| cluster.unregister(handle)).collect::<Result<_, _>>()?;
+    Ok((plain, sums))
+}
+
+/// Plain data, and sums.
+type Handles = (Vec<Handle<Values>>, Vec<Reduction<Values>>);
+
+/// Submits a program.
+fn submit(cluster: &Cluster, steps: &[Step], owners: &[usize]) -> Result<Handles, ClusterError> {
     let (runtime, ranks) = (cluster.runtime(), cluster.ranks());
     let adds = runtime.codelet::<(Many<Read<Values>>, Redux<Values>), u64>("add");
     let adds = adds.cpu("add", |context, (reads, sum)| add(sum, seen(reads, *context.params))).build();
@@ -157,10 +171,50 @@ fn run(cluster: &Cluster, steps: &[Step], owners: &[usize]) -> Result<Found, Clu
             Step::Wait => cluster.wait_all()?,
         }
     }
-    cluster.wait_all()?;
-    let sums = sums.into_iter().map(|sum| cluster.unregister(Handle::clone(&sum))).collect::<Result<_, _>>()?;
-    let plain = plain.into_iter().map(|handle| cluster.unregister(handle)).collect::<Result<_, _>>()?;
     Ok((plain, sums))
+}
+
+/// The program as a graph, as far as one can say it: tasks run where their data is.
+fn graph_of(steps: &[Step]) -> TaskGraph {
+    let mut graph = TaskGraph::new("program");
+    let kind = graph.add_kind("k");
+    let data: Vec<DataId> = (0..PLAIN + SUMS).map(|_| graph.add_data(Datum::new(8 * LEN as u64))).collect();
+    let (plain, sums) = data.split_at(PLAIN);
+    for step in steps {
+        let task = Task::new(kind);
+        let task = match step {
+            Step::Add { reads, to, .. } => {
+                let read = (0..PLAIN)
+                    .filter(|data| reads[*data])
+                    .fold(task, |task, data| task.access(plain[data], AccessMode::Read));
+                read.access(sums[*to], AccessMode::Redux)
+            }
+            Step::AddBoth { changes } => {
+                let task = task.access(plain[*changes], AccessMode::ReadWrite);
+                sums.iter().fold(task, |task, sum| task.access(*sum, AccessMode::Redux))
+            }
+            Step::Use { sum, changes, .. } => {
+                task.access(sums[*sum], AccessMode::Read).access(plain[*changes], AccessMode::ReadWrite)
+            }
+            Step::Change { sum, .. } => task.access(sums[*sum], AccessMode::ReadWrite),
+            Step::Set { sum, .. } => task.access(sums[*sum], AccessMode::Write),
+            Step::Bring(..) | Step::Give(..) | Step::Flush(..) | Step::Wait => continue,
+        };
+        graph.add_task(task);
+    }
+    graph
+}
+
+/// The step without what a graph cannot say; `None` if nothing is left.
+fn plainly(step: Step) -> Option<Step> {
+    Some(match step {
+        Step::Add { reads, to, .. } => Step::Add { reads, to, on: None },
+        Step::Use { sum, changes, .. } => Step::Use { sum, changes, on: None },
+        Step::Change { sum, .. } => Step::Change { sum, on: None },
+        Step::Set { sum, .. } => Step::Set { sum, on: None },
+        Step::AddBoth { .. } => step,
+        Step::Bring(..) | Step::Give(..) | Step::Flush(..) | Step::Wait => return None,
+    })
 }
 
 proptest! {
@@ -183,6 +237,29 @@ proptest! {
             let of_owners: Vec<&Values> = found.iter().filter_map(|(_, sums)| sums[sum].as_ref()).collect();
             prop_assert_eq!(of_owners, [value], "sum {}", sum);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A simulated cluster sends what real ranks send, sums included.
+    #[test]
+    fn sums_travel_as_on_a_simulated_cluster(
+        steps in prop::collection::vec(step(), 1..50),
+        owners in prop::collection::vec(0..4_usize, PLAIN + SUMS),
+        ranks in 1..5_usize,
+    ) {
+        let steps: Vec<Step> = steps.into_iter().filter_map(plainly).collect();
+        let owned: Vec<usize> = owners.iter().map(|owner| owner % ranks).collect();
+        let shares = Shares::new(&graph_of(&steps), &owned, ranks);
+        let sent = on_ranks(ranks, |cluster| {
+            let _data = submit(cluster, &steps, &owners).expect("it is sound");
+            cluster.wait_all().expect("all is well");
+            cluster.sent().values
+        });
+        let planned = |rank: usize| shares.messages.iter().filter(|message| message.from as usize == rank).count() as u64;
+        prop_assert_eq!(sent, (0..ranks).map(planned).collect::<Vec<_>>());
     }
 }
 
