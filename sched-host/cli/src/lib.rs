@@ -25,6 +25,7 @@ pub mod plugins;
 pub mod policies;
 mod policy;
 mod progress;
+mod ranks;
 mod reports;
 pub mod run;
 pub mod simulate;

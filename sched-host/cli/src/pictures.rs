@@ -93,6 +93,7 @@ fn open(trace: Option<&Target>, gantt: Option<&Target>) -> miette::Result<Pictur
 }
 
 /// Open files for a trace.
+#[derive(Default)]
 pub(super) struct PictureFiles {
     trace: Option<Sink>,
     gantt: Option<Sink>,

@@ -1,5 +1,7 @@
 //! `sched platform`: this machine as a platform for simulations.
 
+mod ranks;
+
 use crate::devices;
 use crate::machine::WorkerOption;
 use crate::model::bus;
@@ -18,7 +20,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Describe machines for simulations
+/// Describe machines and clusters for simulations
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -28,6 +30,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum What {
     This(ThisArgs),
+    Ranks(ranks::RanksArgs),
 }
 
 /// Measure this machine, and write the platform by which `simulate` and `compare` know it
@@ -61,7 +64,13 @@ struct ThisArgs {
 /// # Errors
 /// If the machine cannot be measured, or `out` cannot be written.
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let What::This(args) = &args.what;
+    match &args.what {
+        What::This(args) => this(args, registry, out),
+        What::Ranks(args) => ranks::run(args, &registry, out),
+    }
+}
+
+fn this(args: &ThisArgs, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let topology = Topology::this_machine()?;
     let plan = args.workers.plan(&topology)?;
     let found = match args.devices.is_none() {
@@ -71,6 +80,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     let wanted = Calibration {
         policy: "tree-eager".to_owned(),
         workers: plan.workers().len(),
+        bind: true,
         tile_sizes: args.tile_sizes.clone(),
         devices: found.iter().map(|device| (device.name.clone(), device.arch)).collect(),
     };
@@ -86,10 +96,13 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     let text = Platform::describe("this-machine", &topology, &plan, &figures);
     // What is written can be read.
     Platform::parse("this-machine", &text)?;
-    write!(out, "// Measured on this machine by `sched platform this`: {}.\n{text}", topology.source())
-        .into_diagnostic()
-        .wrap_err("cannot write the platform")?;
+    write!(out, "{}{text}", first_line("this", &topology)).into_diagnostic().wrap_err("cannot write the platform")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The comment above what a command has measured.
+fn first_line(command: &str, topology: &Topology) -> String {
+    format!("// Measured on this machine by `sched platform {command}`: {}.\n", topology.source())
 }
 
 fn figures_of(measured: Calibrated) -> MachineFigures {

@@ -8,6 +8,7 @@ mod cholesky;
 mod decision;
 mod device;
 mod granularity;
+mod network;
 mod peers;
 mod shapes;
 mod simulation;
@@ -19,6 +20,7 @@ pub use device::{
     CopyOverlap, DeviceBench, DeviceBenchError, DeviceBenchReport, DeviceCholesky, KernelRate, device_bench,
 };
 pub use granularity::{Granularity, GranularityPeers, GranularityResult, Pattern, granularity};
+pub use network::{NetworkFigures, network};
 pub use shapes::Shape;
 pub use simulation::{SimulationBench, SimulationResult, simulation_bench};
 

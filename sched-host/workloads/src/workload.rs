@@ -32,7 +32,7 @@ mod lu;
 mod qr;
 mod ranks;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub use cholesky::Cholesky;
 pub use error::WorkloadError;

@@ -3,12 +3,13 @@
 use super::comparison::Runs;
 use super::options::Options;
 use super::problem::{Problem, graph_of};
-use super::ranks::Together;
+use super::ranks::{Files, Together};
 use super::report::{Measured, Report, store_models, warn_of_faults};
 use super::watch::watch;
 use crate::log;
 use crate::pictures::PictureFiles;
 use crate::progress::Progress;
+use crate::ranks::Ranks;
 use crate::size;
 use crate::streams::Sink;
 use crate::values::positive;
@@ -86,8 +87,11 @@ pub(super) fn factorise<W: OnRanks>(
     let meter = options.meter()?;
     let policies = options.policies()?;
     let runs = options.rounds(policies.len()).saturating_mul(policies.len());
-    let files = options.pictures.open_alone(runs)?;
-    let record = options.open_record(runs)?;
+    let ranks = options.ranks()?;
+    // Processes of `mpirun` have the same command line, and one of them writes.
+    let writes = ranks.is_none_or(Ranks::is_first);
+    let files = if writes { options.pictures.open_alone(runs)? } else { PictureFiles::default() };
+    let record = if writes { options.open_record(runs)? } else { None };
     let topology = Topology::this_machine()?;
     let progress = Progress::new(runs > 1, options.format.is_json());
     let matrix = match file {
@@ -106,9 +110,9 @@ pub(super) fn factorise<W: OnRanks>(
         workers: options.worker_count(&topology),
     };
     size::check::<W>(Tiling::new(problem.order, *tile_size), options.contexts.contexts.len().max(1))?;
-    if let Some(ranks) = options.ranks()? {
+    if let Some(ranks) = ranks {
         let together = Together { ranks, options, policies, registry, topology, problem, progress };
-        return together.factorise::<W>(&*matrix, out);
+        return together.factorise::<W>(&*matrix, Files { pictures: files, record }, out);
     }
     let helpers = helpers(options, &topology)?;
     for warning in options.try_all(&policies, &registry, &topology)? {

@@ -1,6 +1,5 @@
 //! Options of every workload.
 
-use super::ranks::Ranks;
 use crate::contexts::ContextOptions;
 use crate::devices::DeviceOptions;
 use crate::energy::CounterOptions;
@@ -9,6 +8,7 @@ use crate::hints::POLICY;
 use crate::machine::{MainWorkerOption, WorkerOption};
 use crate::pictures::{MOST_EVENTS, Pictures};
 use crate::policy::PolicyOptions;
+use crate::ranks::Ranks;
 use crate::start::start_all;
 use crate::streams::{Sink, Target};
 use crate::task_options::TaskOptions;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What several ranks cannot have.
-const ALONE: [&str; 13] = [
+const ALONE: [&str; 10] = [
     "contexts",
     "goals",
     "swap_to",
@@ -36,9 +36,6 @@ const ALONE: [&str; 13] = [
     "memory_nodes",
     "calibrate",
     "energy",
-    "record",
-    "trace",
-    "gantt",
 ];
 
 /// Policies, workers, repetitions and output.
@@ -184,6 +181,11 @@ impl Options {
             ));
         }
         self.record.as_ref().map(Target::create).transpose()
+    }
+
+    /// Whether the graph of the run is recorded.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.record.is_some()
     }
 
     /// The reader of energy counters, if requested.

@@ -60,10 +60,14 @@ impl Problem {
         residual <= self.residual_tolerance
     }
 
+    /// The graph of its tasks.
+    pub(super) fn graph(&self) -> Option<TaskGraph> {
+        graph_of(self.workload, self.tiles, self.tile_size)
+    }
+
     /// Draws the run, with a lower bound from the durations of its tasks.
     pub(super) fn draw(&self, trace: &Trace, files: PictureFiles, out: &mut dyn Write) -> miette::Result<()> {
-        let graph = graph_of(self.workload, self.tiles, self.tile_size);
-        let bound = graph.and_then(|graph| measured_bound(trace, &graph));
+        let bound = self.graph().and_then(|graph| measured_bound(trace, &graph));
         let workload = format!("{}: {}", self.workload, self.line().1);
         files.write(trace, Beside { workload: &workload, bound, until: None }, out)
     }
@@ -72,7 +76,7 @@ impl Problem {
     /// names of tasks, and their operations, by which platforms know how long they take on other processors.
     pub(super) fn record(&self, mut graph: TaskGraph, sink: Sink, out: &mut dyn Write) -> miette::Result<()> {
         graph.name = format!("{}: {}", self.workload, self.line().1);
-        let generated = graph_of(self.workload, self.tiles, self.tile_size);
+        let generated = self.graph();
         let kinds = |graph: &TaskGraph| -> Vec<String> {
             graph.tasks.iter().map(|task| graph.kind_of(task).name.clone()).collect()
         };

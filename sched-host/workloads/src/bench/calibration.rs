@@ -23,6 +23,8 @@ pub struct Calibration {
     pub workers: usize,
     /// Numbers of rows of the tiles that kernels are measured with.
     pub tile_sizes: Vec<usize>,
+    /// Whether workers are bound to hardware threads.
+    pub bind: bool,
     /// Devices whose kernels are measured, each by its name, with the architecture of its worker.
     pub devices: Vec<(String, Arch)>,
 }
@@ -201,6 +203,7 @@ impl Machine<'_> {
             .registry(Arc::clone(self.registry))
             .policy(&self.wanted.policy)
             .workers(self.wanted.workers)
+            .bind(self.wanted.bind)
             .topology(self.topology.clone())
             .capture_graph();
         if let Some((name, arch)) = self.device {

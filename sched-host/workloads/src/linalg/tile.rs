@@ -309,6 +309,10 @@ impl Message for Tile {
     fn bytes_mut(&mut self) -> &mut [u8] {
         bytemuck::cast_slice_mut(self.as_mut_slice())
     }
+
+    fn shape(&self) -> u64 {
+        self.rows as u64
+    }
 }
 
 impl PartialEq for Tile {

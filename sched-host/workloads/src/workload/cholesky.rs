@@ -92,7 +92,18 @@ impl OnRanks for Cholesky {
         let tiles = spread.matrix(matrix, tiling.lower_tiles())?;
         let elimination = Elimination::new(cluster.runtime(), Self::NAME);
         let kernels = Kernels::new(&elimination, tiling);
-        let submit = || cholesky_steps(tiling.n_tiles()).try_for_each(|step| kernels.submit(cluster, step, &tiles));
+        let n = tiling.n_tiles();
+        let submit = || {
+            cholesky_steps(n).try_for_each(|step| {
+                if let CholeskyStep::Potrf { k } = step
+                    && let Some(before) = k.checked_sub(1)
+                {
+                    // Nobody reads that column any more.
+                    spread.flush((before..n).map(|i| &tiles[tiling.lower_index(i, before)]))?;
+                }
+                kernels.submit(cluster, step, &tiles)
+            })
+        };
         let figures = spread.run_measured(flops::cholesky(tiling.order()), submit)?;
         spread.agree(elimination.failure())?;
         let tiles = spread.gathered(tiles)?;

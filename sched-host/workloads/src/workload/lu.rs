@@ -91,7 +91,19 @@ impl OnRanks for Lu {
         let tiles = spread.matrix(matrix, tiling.square_tiles())?;
         let elimination = Elimination::new(cluster.runtime(), Self::NAME);
         let kernels = Kernels::new(&elimination, tiling);
-        let submit = || lu_steps(tiling.n_tiles()).try_for_each(|step| kernels.submit(cluster, step, &tiles));
+        let n = tiling.n_tiles();
+        let submit = || {
+            lu_steps(n).try_for_each(|step| {
+                if let LuStep::Getrf { k } = step
+                    && let Some(before) = k.checked_sub(1)
+                {
+                    // Nobody reads that column and that row any more.
+                    let places = (before..n).map(|i| (i, before)).chain((k..n).map(|j| (before, j)));
+                    spread.flush(places.map(|(i, j)| &tiles[tiling.square_index(i, j)]))?;
+                }
+                kernels.submit(cluster, step, &tiles)
+            })
+        };
         let figures = spread.run_measured(flops::lu(tiling.order()), submit)?;
         spread.agree(elimination.failure())?;
         let tiles = spread.gathered(tiles)?;

@@ -98,7 +98,20 @@ impl OnRanks for Qr {
             factors: spread.zeros(factors)?,
         };
         let kernels = Kernels::new(cluster.runtime());
-        let submit = || qr_steps(tiling.n_tiles()).try_for_each(|step| kernels.submit(cluster, step, &data));
+        let n = tiling.n_tiles();
+        let submit = || {
+            qr_steps(n).try_for_each(|step| {
+                if let QrStep::Geqrt { k } = step
+                    && let Some(before) = k.checked_sub(1)
+                {
+                    // Nobody reads that column and that row any more.
+                    let column = (before..n).flat_map(|i| [data.tile(i, before), data.factor(i, before)]);
+                    let row = (k..n).map(|j| data.tile(before, j));
+                    spread.flush(column.chain(row).chain([&data.panels[before]]))?;
+                }
+                kernels.submit(cluster, step, &data)
+            })
+        };
         let figures = spread.run_measured(flops::qr(tiling.order()), submit)?;
         let (matrix, panels) = (spread.gathered(data.matrix)?, spread.gathered(data.panels)?);
         let parts = matrix.zip(panels).zip(spread.gathered(data.factors)?);

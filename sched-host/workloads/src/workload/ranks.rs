@@ -103,6 +103,11 @@ impl Spread<'_> {
         tiles.map(register).collect()
     }
 
+    /// Drops copies of tiles that no later task reads.
+    pub(super) fn flush<'t>(&self, tiles: impl IntoIterator<Item = &'t Handle<Tile>>) -> Result<(), ClusterError> {
+        tiles.into_iter().try_for_each(|tile| self.cluster.flush(tile))
+    }
+
     /// Submits a task graph of `flops` operations, waits for it on all ranks, and measures. The tasks are those of this
     /// rank.
     pub(super) fn run_measured(

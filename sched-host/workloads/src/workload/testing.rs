@@ -7,7 +7,7 @@ use sched_tree::plugin::Registry;
 use std::sync::Arc;
 
 /// A runtime with the stock components compiled in.
-pub(super) fn runtime(policy: &str, workers: usize) -> Runtime {
+pub(crate) fn runtime(policy: &str, workers: usize) -> Runtime {
     let builder = Runtime::builder().registry(Arc::new(Registry::compiled_in())).policy(policy).workers(workers);
     builder.build().expect("the shipped policies start")
 }

@@ -1,0 +1,142 @@
+//! Where the ranks of a command are, and how they start.
+
+use miette::{IntoDiagnostic, miette};
+use sched_cluster::{Cluster, ClusterError};
+use sched_runtime::{Runtime, StartError};
+use std::process::ExitCode;
+
+/// Where ranks are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ranks {
+    /// Threads of this process.
+    Here(usize),
+    /// Processes that `mpirun` has started; `here` is the number of those on this machine, and this may be the first.
+    #[cfg(feature = "mpi")]
+    Mpi { here: usize, is_first: bool },
+}
+
+/// Variables by which Open MPI and MPICH tell a process the number of all, and of those on its machine.
+const SIZES: [(&str, &str); 2] =
+    [("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"), ("PMI_SIZE", "MPI_LOCALNRANKS")];
+
+/// Variables by which they tell a process its number.
+#[cfg(feature = "mpi")]
+const NUMBERS: [&str; 2] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK"];
+
+impl Ranks {
+    /// The ranks that are asked for, or that the environment tells of.
+    pub(crate) fn of(asked: Option<usize>, variable: impl Fn(&str) -> Option<String>) -> miette::Result<Option<Ranks>> {
+        let number = |name: &str| variable(name).and_then(|text| text.parse::<usize>().ok());
+        let found = SIZES.iter().find_map(|(all, here)| Some((number(all)?, number(here))));
+        let Some((all, here)) = found.filter(|(all, _)| *all > 1) else { return Ok(asked.map(Ranks::Here)) };
+        if let Some(asked) = asked {
+            return Err(miette!(
+                help = "leave --ranks out: each process is a rank",
+                "--ranks {asked} is for a program that is not started by `mpirun`, and this is one of its {all} processes"
+            ));
+        }
+        Ranks::of_processes(all, here, number)
+    }
+
+    /// Whether this process has rank 0.
+    pub(crate) fn is_first(self) -> bool {
+        match self {
+            Ranks::Here(_) => true,
+            #[cfg(feature = "mpi")]
+            Ranks::Mpi { is_first, .. } => is_first,
+        }
+    }
+
+    /// Number of ranks on this machine.
+    pub(crate) fn here(self) -> usize {
+        match self {
+            Ranks::Here(ranks) => ranks,
+            #[cfg(feature = "mpi")]
+            Ranks::Mpi { here, .. } => here,
+        }
+    }
+
+    #[cfg(feature = "mpi")]
+    #[allow(clippy::unnecessary_wraps, reason = "without MPI it is an error")]
+    fn of_processes(
+        all: usize,
+        here: Option<usize>,
+        number: impl Fn(&str) -> Option<usize>,
+    ) -> miette::Result<Option<Ranks>> {
+        let is_first = NUMBERS.iter().find_map(|name| number(name)).is_none_or(|number| number == 0);
+        Ok(Some(Ranks::Mpi { here: here.unwrap_or(all), is_first }))
+    }
+
+    #[cfg(not(feature = "mpi"))]
+    fn of_processes(
+        all: usize,
+        _here: Option<usize>,
+        _number: impl Fn(&str) -> Option<usize>,
+    ) -> miette::Result<Option<Ranks>> {
+        Err(miette!(
+            help = format!(
+                "build it with `cargo build --release --features mpi`, which needs an MPI library and libclang; or leave \
+                 `mpirun` out, and say --ranks {all}"
+            ),
+            "this is one of {all} processes of `mpirun`, and the program was built without MPI"
+        ))
+    }
+}
+
+impl Ranks {
+    /// Runs `body` on each rank here, with the runtimes that `start` makes. Returns what rank 0 gives; in processes of other
+    /// ranks, the exit code.
+    pub(crate) fn launch<T: Send>(
+        self,
+        start: impl Fn() -> Result<Runtime, StartError>,
+        body: impl Fn(&Cluster) -> Result<T, ClusterError> + Sync,
+    ) -> miette::Result<Result<T, ExitCode>> {
+        match self {
+            Ranks::Here(ranks) => {
+                let all = Cluster::local(ranks, |_| start(), body).into_diagnostic()?;
+                all.into_iter().next().expect("there is rank 0").into_diagnostic().map(Ok)
+            }
+            #[cfg(feature = "mpi")]
+            Ranks::Mpi { .. } => {
+                let cluster = Cluster::mpi(start()?).into_diagnostic()?;
+                match (body(&cluster), cluster.rank()) {
+                    (given, 0) => given.into_diagnostic().map(Ok),
+                    (Ok(_), _) => Ok(Err(ExitCode::SUCCESS)),
+                    (Err(_), _) => Ok(Err(ExitCode::FAILURE)),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(asked: Option<usize>, variables: &[(&str, &str)]) -> Result<Option<Ranks>, String> {
+        let variable =
+            |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        Ranks::of(asked, variable).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn ranks_are_asked_for_or_started_by_mpirun() {
+        assert_eq!(of(None, &[]), Ok(None));
+        assert_eq!(of(Some(3), &[]), Ok(Some(Ranks::Here(3))));
+        // A program may be started alone by `mpirun`, and by one that tells nothing.
+        assert_eq!(of(Some(3), &[("PMI_SIZE", "1")]), Ok(Some(Ranks::Here(3))));
+        assert_eq!(of(None, &[("OMPI_COMM_WORLD_SIZE", "many")]), Ok(None));
+        let both = of(Some(3), &[("PMI_SIZE", "4")]).expect_err("which ranks?");
+        assert_eq!(
+            both,
+            "--ranks 3 is for a program that is not started by `mpirun`, and this is one of its 4 processes"
+        );
+    }
+
+    #[cfg(not(feature = "mpi"))]
+    #[test]
+    fn a_program_without_mpi_does_not_run_once_for_each_process() {
+        let error = of(None, &[("OMPI_COMM_WORLD_SIZE", "4")]).expect_err("it knows no MPI");
+        assert_eq!(error, "this is one of 4 processes of `mpirun`, and the program was built without MPI");
+    }
+}
