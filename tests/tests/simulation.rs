@@ -292,6 +292,35 @@ fn what_cannot_run_is_reported() {
     insta::assert_snapshot!(error, @"task 0 needs 3000000 bytes of the memory `gpu`, which has 1000000");
 }
 
+/// Without a copy engine, what is fetched ahead takes its time from the worker beside it; what a worker waits for does not.
+#[test]
+fn copies_by_workers_take_their_time() {
+    let makespan = |device: &str, bytes: u64| {
+        let mut graph = TaskGraph::new("two kernels");
+        let fast = graph.add_kind("fast");
+        let (one, other) = (graph.add_data(Datum::new(0)), graph.add_data(Datum::new(bytes)));
+        graph.add_task(Task::new(fast).access(one, AccessMode::Write));
+        graph.add_task(Task::new(fast).access(other, AccessMode::Read).access(one, AccessMode::ReadWrite));
+        // Ready at once, and behind the first in the queue of the device.
+        graph.add_task(Task::new(fast).access(other, AccessMode::Read));
+        let machine = platform(&format!(
+            r#"memory "ram"
+            memory "gpu" device=#true {device}
+            link "ram" "gpu" bandwidth="1 GB/s" latency="100 us"
+            workers "cpu" arch="cpu" memory="ram"
+            workers "gpu" arch="cuda" memory="gpu"
+            kernel "fast" {{ on "gpu" time="1 ms" }}"#
+        ));
+        run(&graph, &machine, "tree-heft", 0).expect("it runs to the end").0.makespan
+    };
+    let millis = |makespan: Duration| makespan.as_secs_f64() * 1e3;
+    // 0.6 ms, in the shadow of the first kernel.
+    assert_eq!(millis(makespan("", 500_000)), 3.0);
+    assert_eq!(millis(makespan("copied-by-workers=#true", 500_000)), 3.6);
+    // 1.6 ms, of which the worker waits for the last 0.6.
+    assert_eq!(millis(makespan("copied-by-workers=#true", 1_500_000)), millis(makespan("", 1_500_000)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 

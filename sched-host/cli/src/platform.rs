@@ -14,7 +14,7 @@ use sched_runtime::{DeviceChoice, DeviceReport};
 use sched_sim::Platform;
 use sched_sim::platform::{DeviceFigures, Kernels, MachineFigures, Overheads, Sized};
 use sched_tree::plugin::Registry;
-use sched_workloads::bench::{Calibrated, Calibration, KernelTimes, calibrate};
+use sched_workloads::bench::{Calibrated, CalibratedDevice, Calibration, KernelTimes, calibrate};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
@@ -89,8 +89,8 @@ fn this(args: &ThisArgs, registry: Arc<Registry>, out: &mut dyn Write) -> miette
     // A platform has only memory nodes with workers.
     let nodes: Vec<_> = bus::by_node(&plan).into_iter().filter(|workers| !workers.is_empty()).collect();
     let bus = if nodes.len() > 1 { Some(bus::measured(&nodes, &plan)?) } else { None };
-    let times = std::mem::take(&mut measured.on_devices);
-    let devices = found.into_iter().zip(times).map(|(device, times)| device_figures(device, times));
+    let measured_there = std::mem::take(&mut measured.on_devices);
+    let devices = found.into_iter().zip(measured_there).map(|(device, there)| device_figures(device, there));
     let devices = devices.collect::<miette::Result<Vec<DeviceFigures>>>()?;
     let figures = MachineFigures { bus, devices, ..figures_of(measured) };
     let text = Platform::describe("this-machine", &topology, &plan, &figures);
@@ -116,12 +116,13 @@ fn figures_of(measured: Calibrated) -> MachineFigures {
     }
 }
 
-/// The figures of a device with these times of kernels.
-fn device_figures(device: DeviceReport, times: KernelTimes) -> miette::Result<DeviceFigures> {
+/// The figures of a device, with what was measured there.
+fn device_figures(device: DeviceReport, there: CalibratedDevice) -> miette::Result<DeviceFigures> {
     let DeviceReport { name, arch, info, links, .. } = device;
     let links = links.map_err(|why| miette!("the links of {name} cannot be measured: {why}"))?;
     let (to_device, to_host) = (links.to_device, links.to_host);
-    Ok(DeviceFigures { name, arch, memory: info.memory, to_device, to_host, measured: by_size(times) })
+    let CalibratedDevice { overlaps, kernels } = there;
+    Ok(DeviceFigures { name, arch, memory: info.memory, to_device, to_host, overlaps, measured: by_size(kernels) })
 }
 
 fn by_size(times: KernelTimes) -> BTreeMap<String, Vec<Sized>> {

@@ -104,6 +104,8 @@ pub struct Memory {
     pub capacity: Option<u64>,
     /// Whether allocations there cost [`Overheads::allocation`].
     pub device: bool,
+    /// Whether workers spend the time of copies from it and to it that are made ahead: there is no copy engine.
+    pub copied_by_workers: bool,
 }
 
 /// How simultaneous transfers share the bandwidth of a link.
@@ -358,7 +360,7 @@ impl Platform {
     pub fn flat(workers: usize, length: Duration) -> Platform {
         let class =
             WorkerClass { name: "cpu".to_owned(), arch: Arch::CPU, speed: 1.0, pipeline: 1, power: Power::default() };
-        let memory = Memory { name: "ram".to_owned(), capacity: None, device: false };
+        let memory = Memory { name: "ram".to_owned(), capacity: None, device: false, copied_by_workers: false };
         let mut kernels = Kernels::default();
         kernels.set(Kernels::ANY, 0, KernelTime::Fixed(length));
         Platform {

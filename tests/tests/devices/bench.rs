@@ -42,6 +42,8 @@ fn the_kernels_of_devices_are_measured_for_simulations() {
     let topology = Topology::this_machine().expect("it is one");
     let measured = calibrate(&wanted, &registry(), &topology, |_| {}).expect("the device works");
     let [on_device] = &*measured.on_devices else { panic!("there is one device: {measured:?}") };
+    assert!(on_device.overlaps, "it has threads of its own, and no kernel to find out with");
+    let on_device = &on_device.kernels;
     let kernels: Vec<&str> = on_device.keys().map(String::as_str).collect();
     assert_eq!(kernels, ["gemm", "syrk", "trsm", "trsm_column", "trsm_row", "tsmqr", "unmqr"]);
     // Three tiles, and two.

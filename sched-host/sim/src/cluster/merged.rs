@@ -15,7 +15,8 @@ impl Cluster {
     pub fn merged(&self) -> Platform {
         let kinds = self.kinds();
         let mut merged = Platform { name: self.name.clone(), doc: self.doc.clone(), ..Platform::clone(&kinds[0].0) };
-        merged.memories = vec![Memory { name: "all".to_owned(), capacity: None, device: false }];
+        merged.memories =
+            vec![Memory { name: "all".to_owned(), capacity: None, device: false, copied_by_workers: false }];
         (merged.links, merged.routes) = (Vec::new(), vec![Route::default()]);
         (merged.classes, merged.workers) = (Vec::new(), Vec::new());
         if kinds.len() > 1 {

@@ -27,6 +27,8 @@ struct Move {
     version: u32,
     why: Reason,
     under_way: bool,
+    /// When it began.
+    began: u64,
     waiters: SmallVec<[Waiter; 2]>,
 }
 
@@ -301,7 +303,7 @@ impl Engine<'_> {
         });
         let (version, waiters) = (held.version(data), waiter.into_iter().collect());
         drop(held);
-        let transfer = self.moves.add(Move { data, from, to, version, why, under_way: false, waiters });
+        let transfer = self.moves.add(Move { data, from, to, version, why, under_way: false, began: 0, waiters });
         let on_device = backend.platform.memories[to.index()].device;
         if on_device && self.moves.allocation > self.now {
             self.plan(self.moves.allocation, Action::Queue(transfer));
@@ -329,7 +331,9 @@ impl Engine<'_> {
         }
         let Some(transfer) = channel.queues.iter_mut().find_map(VecDeque::pop_front) else { return };
         channel.busy = true;
-        self.moves.get_mut(transfer).under_way = true;
+        let started = self.now;
+        let of = self.moves.get_mut(transfer);
+        (of.under_way, of.began) = (true, started);
         self.report_transfer(transfer, Event::TransferStarted);
         let latency = self.backend.platform.route(from, to).latency;
         let at = self.now + latency + self.prices.transfer_queueing;
@@ -368,10 +372,25 @@ impl Engine<'_> {
         for transfer in arrived.drain(..) {
             let Move { from, to, .. } = *self.moves.get(transfer);
             self.moves.channel(from, to).busy = false;
+            self.take_from_worker(transfer);
             self.start_transfer(from, to);
             self.finish_transfer(transfer);
         }
         self.moves.arrived = arrived;
+    }
+
+    /// Takes the time of a copy that nobody waited for from the first worker of its target, where copies are made by the
+    /// processors that workers use. Who waits for a copy has spent the time already.
+    fn take_from_worker(&mut self, transfer: TransferId) {
+        let Move { from, to, why, began, ref waiters, .. } = *self.moves.get(transfer);
+        let by_workers = |memory: MemoryNode| self.backend.platform.memories[memory.index()].copied_by_workers;
+        if why == Reason::Demand || !waiters.is_empty() || !(by_workers(from) || by_workers(to)) {
+            return;
+        }
+        let took = self.now - began;
+        if let Some(worker) = self.workers.iter_mut().find(|worker| worker.memory == to) {
+            worker.taken += took;
+        }
     }
 
     fn finish_transfer(&mut self, transfer: TransferId) {

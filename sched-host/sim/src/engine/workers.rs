@@ -38,6 +38,8 @@ pub(super) struct Worker {
     pub(super) executed: u64,
     /// Nanoseconds in kernels.
     pub(super) busy: u64,
+    /// Nanoseconds that copies have taken from it, which its next kernel ends later.
+    pub(super) taken: u64,
 }
 
 /// Consecutive vain looks for a task without any change between them.
@@ -70,6 +72,7 @@ impl Worker {
             vain: VainLooks { at: u64::MAX, changes: 0, count: 0 },
             executed: 0,
             busy: 0,
+            taken: 0,
         }
     }
 
@@ -211,6 +214,7 @@ impl Engine<'_> {
         let state = &mut self.workers[worker.index()];
         let first = *state.flights.first().expect("only the first flight of a worker is started");
         state.executed += 1;
+        let taken = std::mem::take(&mut state.taken);
         let (flight, memory) = (self.flights[first], state.memory);
         let (task, expected) = (flight.task, self.length_of(flight));
         let length = self.real_length_of(flight).saturating_add(self.take_debt());
@@ -230,7 +234,7 @@ impl Engine<'_> {
             engine.report(Event::Started { task: id, worker: member, codelet });
         });
         self.book_rest(worker);
-        self.plan(self.now.saturating_add(length), Action::End(worker));
+        self.plan(self.now.saturating_add(length).saturating_add(taken), Action::End(worker));
     }
 
     /// Tells components that follow executions that the kernel of a flight starts, or with its length that it has

@@ -37,6 +37,9 @@ pub struct DeviceFigures {
     pub to_device: (f64, f64),
     /// Latency in µs and bandwidth in MB/s of copies to the host.
     pub to_host: (f64, f64),
+    /// Whether it copies while it computes. One that does not has no copy engine: threads of the host copy, among them
+    /// that of its worker.
+    pub overlaps: bool,
     /// Execution times of kernels, by the size of a task's data.
     pub measured: BTreeMap<String, Vec<Sized>>,
 }
@@ -128,8 +131,9 @@ impl Platform {
                 sizes.get(node).copied().flatten().map(|bytes| format!(" size=\"{bytes} B\"")).unwrap_or_default();
             let _ = writeln!(text, "    memory \"numa{node}\"{size}");
         }
-        for DeviceFigures { name, memory, .. } in &figures.devices {
-            let _ = writeln!(text, "    memory \"{name}\" size=\"{memory} B\" device=#true");
+        for DeviceFigures { name, memory, overlaps, .. } in &figures.devices {
+            let copied = if *overlaps { "" } else { " copied-by-workers=#true" };
+            let _ = writeln!(text, "    memory \"{name}\" size=\"{memory} B\" device=#true{copied}");
         }
         links(&mut text, &used, figures);
         let packages = topology.level(Level::Package);
@@ -141,9 +145,10 @@ impl Platform {
         }
         for device in &figures.devices {
             let (name, arch, speed) = (&device.name, device.arch, device.speed(&figures.measured));
+            let pipeline = if device.overlaps { 2 } else { 1 };
             let _ = writeln!(
                 text,
-                "    workers \"{name}\" count=1 arch=\"{arch}\" memory=\"{name}\" speed={speed:.3} pipeline=2"
+                "    workers \"{name}\" count=1 arch=\"{arch}\" memory=\"{name}\" speed={speed:.3} pipeline={pipeline}"
             );
         }
         let Overheads { submission, push, fetch, wake_up, .. } = figures.overheads;
@@ -283,6 +288,7 @@ mod tests {
             memory: 1 << 30,
             to_device: (2.0, 8_000.0),
             to_host: (3.0, 4_000.0),
+            overlaps: true,
             measured: [("gemm".to_owned(), at(5))].into(),
         };
         let figures = MachineFigures {
@@ -301,6 +307,13 @@ mod tests {
         assert_eq!(platform.expected_transfer(MemoryNode(1), MemoryNode(0), 8_000_000), 2_003_000);
         assert_eq!(platform.kernels.get("gemm", worker.class), Some(&KernelTime::Measured(at(5))));
         assert_eq!(platform.kernels.get("potrf", worker.class), None);
+        assert_eq!((class.pipeline, platform.memories[1].copied_by_workers), (2, false));
+        let mut without_engine = figures;
+        without_engine.devices[0].overlaps = false;
+        let text = Platform::describe("here", &topology, &plan, &without_engine);
+        let platform = Platform::parse("here.kdl", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let class = &platform.classes[platform.workers[2].class];
+        assert_eq!((class.pipeline, platform.memories[1].copied_by_workers), (1, true));
     }
 
     #[test]

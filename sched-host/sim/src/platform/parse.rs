@@ -18,8 +18,11 @@ use std::time::Duration;
 const LANGUAGE: Language = Language { name: "platform", node: "part", rule: "" };
 
 const PLATFORM: Signature = Signature { arguments: 1, properties: &[], example: "platform \"name\" { … }" };
-const MEMORY: Signature =
-    Signature { arguments: 1, properties: &["size", "device"], example: "memory \"ram\" size=\"64 GiB\"" };
+const MEMORY: Signature = Signature {
+    arguments: 1,
+    properties: &["size", "device", "copied-by-workers"],
+    example: "memory \"ram\" size=\"64 GiB\"",
+};
 const SWITCH: Signature = Signature { arguments: 1, properties: &[], example: "switch \"pci\"" };
 const WORKERS: Signature = Signature {
     arguments: 1,
@@ -69,7 +72,8 @@ impl Platform {
     /// Reads a platform from KDL. `source_name` is the name of the text in errors, usually its path.
     ///
     /// - `memory "ram" size="64 GiB" device=#true`: a memory node; unlimited without a size. The first one has all data
-    ///   at the beginning. On a device, the allocation of memory has a cost.
+    ///   at the beginning. On a device, the allocation of memory has a cost. With `copied-by-workers=#true`, data that is
+    ///   fetched ahead from it or to it takes its time from the worker beside it, not from a copy engine.
     /// - `switch "pci"`: a place where links meet.
     /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s" shared=#true`: a link between two places
     ///   in both directions, which share bandwidth only if `shared`. Transfers take the route of least latency.
@@ -300,14 +304,14 @@ impl<'a> Builder<'a> {
     fn memory(&mut self, node: &KdlNode) {
         let mut open = self.reader.open(node, &MEMORY);
         let capacity = open.quantity("size", quantity::parse_size, SIZE);
-        let device = open.flag("device");
+        let (device, copied_by_workers) = (open.flag("device"), open.flag("copied-by-workers"));
         let Some((name, span)) = open.argument(0, "a name") else { return };
         self.new_place(&name, span);
         if self.memories.len() == MAX_MEMORIES {
             let finding = Finding::error(format!("a platform has {MAX_MEMORIES} memories at most"));
             return self.reader.report(finding.at(span, "this is one too many").code("platform::memory"));
         }
-        self.memories.push(Memory { name, capacity, device });
+        self.memories.push(Memory { name, capacity, device, copied_by_workers });
     }
 
     fn add_workers(&mut self, node: &KdlNode) {

@@ -253,11 +253,13 @@ impl Drawn {
         let on_core = Worker { class: devices, memory: MemoryNode(0), package: Some(0) };
         let mut workers = vec![on_core; self.cores - devices];
         workers.extend((0..devices).map(on_device));
-        let mut memories = vec![Memory { name: "ram".to_owned(), capacity: None, device: false }];
+        let mut memories =
+            vec![Memory { name: "ram".to_owned(), capacity: None, device: false, copied_by_workers: false }];
         memories.extend(self.devices.iter().enumerate().map(|(device, bytes)| Memory {
             name: format!("cuda{device}"),
             capacity: (*bytes != u64::MAX).then_some(*bytes),
             device: true,
+            copied_by_workers: false,
         }));
         let routes = self.routes(memories.len(), sampling);
         let kernels = kernels(sampling, &classes, workers.len());

@@ -1,5 +1,6 @@
 //! The figures by which this machine is simulated: the costs of scheduling, and the times of kernels.
 
+use super::device::bare::Bare;
 use super::{builder, peers};
 use crate::linalg::Entries;
 use crate::workload::{Cholesky, Lu, Qr, Workload, WorkloadError};
@@ -10,6 +11,7 @@ use sched_runtime::{Builder, DeviceError, ReadWrite, RunError, Runtime, StartErr
 use sched_text::median;
 use sched_tree::plugin::Registry;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -29,8 +31,18 @@ pub struct Calibration {
     pub devices: Vec<(String, Arch)>,
 }
 
-/// Median times of kernels, by kind of task and by the size of a task's data in bytes.
+/// Mean times of kernels, by kind of task and by the size of a task's data in bytes. The makespan is made of their sums, so
+/// medians would be too short.
 pub type KernelTimes = BTreeMap<String, BTreeMap<u64, Duration>>;
+
+/// What was measured of a device.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CalibratedDevice {
+    /// Whether it computes while the thread of its worker does other things, such as copies.
+    pub overlaps: bool,
+    /// Times of its kernels.
+    pub kernels: KernelTimes,
+}
 
 /// The results.
 #[derive(Clone, PartialEq, Debug)]
@@ -45,8 +57,8 @@ pub struct Calibrated {
     pub wake_up: Duration,
     /// Times of kernels on a core.
     pub kernels: KernelTimes,
-    /// Times of kernels on each device.
-    pub on_devices: Vec<KernelTimes>,
+    /// Each device.
+    pub on_devices: Vec<CalibratedDevice>,
     /// Speed of a core over all kernels in GFlop/s.
     pub gflops: f64,
 }
@@ -81,8 +93,15 @@ pub enum CalibrationError {
 const CHAIN: u32 = 5_000;
 /// Number of measurements of each cost; the least counts, and the median of wakes.
 const ROUNDS: u32 = 20;
-/// Number of tiles in a row of tiles of the matrices that kernels are measured with.
-const TILES: usize = 6;
+/// Number of tiles in a row of tiles of the matrices that kernels are measured with, at least and at most.
+const TILES: RangeInclusive<usize> = 6..=16;
+/// Rows of these matrices, if the tiles allow that: more than caches hold, as in the runs that are simulated.
+const ROWS: usize = 3072;
+
+/// Number of tiles in a row of tiles of this size.
+fn tiles(tile_size: usize) -> usize {
+    (ROWS / tile_size.max(1)).clamp(*TILES.start(), *TILES.end())
+}
 
 /// Measures this machine, and reports the progress, from 0 to 1, to `progress`.
 ///
@@ -119,15 +138,19 @@ pub fn calibrate(
         Ok(kernels)
     };
     let kernels = measure(None)?;
-    let on_devices = wanted.devices.iter().map(|device| Ok(measure(Some(device))?.medians()));
-    let on_devices = on_devices.collect::<Result<Vec<KernelTimes>, CalibrationError>>()?;
+    let on_devices = wanted.devices.iter().map(|device| {
+        // Where that cannot be measured, it is as with most devices.
+        let overlaps = Bare::open(registry, &device.0).ok().and_then(|bare| bare.launches_early().ok()).unwrap_or(true);
+        Ok(CalibratedDevice { overlaps, kernels: measure(Some(device))?.means() })
+    });
+    let on_devices = on_devices.collect::<Result<Vec<CalibratedDevice>, CalibrationError>>()?;
     Ok(Calibrated {
         submission,
         push,
         fetch: execution.saturating_sub(push),
         wake_up,
         gflops: kernels.flops / kernels.seconds.max(f64::MIN_POSITIVE) / 1e9,
-        kernels: kernels.medians(),
+        kernels: kernels.means(),
         on_devices,
     })
 }
@@ -233,7 +256,7 @@ impl Kernels {
         tile_size: usize,
     ) -> Result<(), CalibrationError> {
         let (runtime, arch) = (machine.start::<W>()?, machine.device.map_or(Arch::CPU, |(_, arch)| *arch));
-        let matrix = W::random(TILES * tile_size, 42);
+        let matrix = W::random(tiles(tile_size) * tile_size, 42);
         // The first run makes the memory that kernels keep.
         W::run(&runtime, W::cut(&*matrix, tile_size))?;
         drop(runtime.take_graph());
@@ -250,13 +273,18 @@ impl Kernels {
         Ok(())
     }
 
-    fn medians(self) -> KernelTimes {
-        let median_of = |times: Vec<f64>| Duration::from_secs_f64(median(&mut { times }));
+    fn means(self) -> KernelTimes {
         let by_size = |(kind, times): (String, BTreeMap<u64, Vec<f64>>)| {
-            (kind, times.into_iter().map(|(bytes, times)| (bytes, median_of(times))).collect())
+            (kind, times.into_iter().map(|(bytes, times)| (bytes, Duration::from_secs_f64(mean(times)))).collect())
         };
         self.times.into_iter().map(by_size).collect()
     }
+}
+
+/// Mean of times, of which those that other programs have made far longer count as three times the median.
+fn mean(mut times: Vec<f64>) -> f64 {
+    let most = 3.0 * median(&mut times);
+    times.iter().map(|time| time.min(most)).sum::<f64>() / times.len().max(1) as f64
 }
 
 /// Does something while other runtimes factorise the same matrix again and again.

@@ -2,7 +2,7 @@
 //!
 //! Every round measures all contenders, one after the other, and the median of all rounds counts for each.
 
-mod bare;
+pub(super) mod bare;
 
 use crate::linalg::{LowerTiles, RandomSpd, flops};
 use crate::workload::cholesky::on_arrays::{Choice, by_hand::ByHand, run};

@@ -32,7 +32,7 @@ extern \"C\" __global__ void spin(float *x, unsigned int steps) {
 const KERNELS: Order<'static> = Order { queue: 0, after: &[] };
 
 /// See the [module](self).
-pub(super) struct Bare {
+pub(crate) struct Bare {
     driver: Arc<OpenedDriver>,
     device: DeviceNumber,
     arch: Arch,
@@ -44,7 +44,7 @@ pub(super) struct Bare {
 
 impl Bare {
     /// Opens a device by its name, which exists, and compiles the kernel.
-    pub(super) fn open(registry: &Registry, name: &str) -> Result<Bare, DeviceBenchError> {
+    pub(crate) fn open(registry: &Registry, name: &str) -> Result<Bare, DeviceBenchError> {
         let (kind, number) = name.split_once(':').unwrap_or((name, "0"));
         let driver = registry.driver(kind).ok_or(DeviceBenchError::NoDevice)?;
         let open = driver.open().map_err(DeviceError::Problem)?;
@@ -83,6 +83,23 @@ impl Bare {
             self.driver.wait(self.device, token)?;
         }
         Ok(began.elapsed())
+    }
+
+    /// Whether a launch returns while its kernel runs: a device without threads of its own executes it in the call.
+    pub(crate) fn launches_early(&self) -> Result<bool, DriverError> {
+        const ROUNDS: usize = 5;
+        let steps = self.kernel_of(Duration::from_millis(2))?;
+        let args = [Arg::Buffer(self.buffer), steps.into()];
+        let launch = Launch { kernel: self.spin, items: [1, 1, 1], group: [0; 3], args: &args };
+        let mut early = 0;
+        for _ in 0..ROUNDS {
+            let began = Instant::now();
+            let token = self.driver.launch(self.device, launch, KERNELS)?;
+            let returned = began.elapsed();
+            self.driver.wait(self.device, token)?;
+            early += usize::from(returned * 2 < began.elapsed());
+        }
+        Ok(2 * early > ROUNDS)
     }
 
     /// Number of steps of a kernel that takes this time, launch included.
