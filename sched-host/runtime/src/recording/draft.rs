@@ -10,7 +10,7 @@ use crate::task::codelet::CodeletFacts;
 use crate::task::job::{Arguments, Job, TypedJob};
 use crate::task::private_order::PrivateOrder;
 use crate::task::record::RareFields;
-use crate::task::submit::Restriction;
+use crate::task::submit::{Accessed, Restriction};
 use parking_lot::Mutex;
 use sched_graph::AccessMode;
 use std::any::Any;
@@ -140,6 +140,10 @@ impl<L: AccessList, P: Send + 'static> Job for RecordedJob<L, P> {
 
     fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
         self.0.visit(visitor);
+    }
+
+    fn footprint(&self, accesses: &[Accessed<'_>]) -> Option<u64> {
+        self.0.footprint(accesses)
     }
 
     fn clear(&mut self) {}

@@ -1,6 +1,7 @@
 //! A kernel with its arguments, as the record of a task keeps it.
 
 use super::codelet::{Codelet, CodeletFacts, CodeletInner, Context};
+use super::submit::Accessed;
 use crate::data::DataHeader;
 use crate::data::access::AccessList;
 use crate::parallel::Code;
@@ -17,6 +18,8 @@ pub(crate) trait Job: Any + Send {
     fn run(&self, implementation: usize, crew: &Crew<'_>);
     /// Visits each data access.
     fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
+    /// Footprint for the codelet's model, if it has one; the accesses are in the codelet's order.
+    fn footprint(&self, accesses: &[Accessed<'_>]) -> Option<u64>;
     /// Drops the arguments.
     fn clear(&mut self);
     /// The job of a recorded task, which keeps its arguments.
@@ -61,6 +64,11 @@ impl<L: AccessList, P: Send + 'static> Job for TypedJob<L, P> {
         if let Some((handles, _)) = &self.arguments {
             L::visit(handles, visitor);
         }
+    }
+
+    fn footprint(&self, accesses: &[Accessed<'_>]) -> Option<u64> {
+        let (_, params) = self.arguments.as_ref()?;
+        self.codelet.footprint(params, accesses)
     }
 
     fn clear(&mut self) {

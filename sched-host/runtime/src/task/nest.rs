@@ -16,11 +16,10 @@ use super::complete::WorkerScratch;
 use super::failure::{Cause, Outcome, SubmitError};
 use super::private_order::PrivateOrder;
 use super::record::{Dependent, RareFields, Taken, TaskKey};
-use super::submit::{Request, Restriction, Submitter, TaskBuilder, TaskRef, admit};
-use crate::core::{Core, Entry, TaskPlace};
+use super::submit::{Entered, Request, Restriction, Submitter, TaskBuilder, TaskRef, admit};
+use crate::core::{Core, TaskPlace};
 use crate::data::DataHeader;
 use crate::data::access::AccessList;
-use crate::worker::this_worker;
 use parking_lot::Mutex;
 use sched_core::WorkerId;
 use sched_graph::AccessMode;
@@ -212,7 +211,7 @@ impl Request<'_> {
         Ok((own, others))
     }
 
-    /// [Submits](Self::submit_as) a nested task, which is checked.
+    /// Submits a nested task, whose accesses are checked.
     #[cold]
     pub(super) fn submit_nested(
         mut self,
@@ -226,18 +225,7 @@ impl Request<'_> {
         let (own, others) = self.check_nested(nest, &inner)?;
         let (context, priority) = admit(core, facts, self.context, self.priority)?;
         let place = core.take_slot(facts);
-        let entry = Entry {
-            place,
-            context: context.number,
-            priority,
-            archs: facts.archs,
-            codelet: facts.number,
-            width: facts.width,
-            sched_data: self.sched_data,
-            footprint,
-            after: &self.after,
-            accesses: &others,
-        };
+        let entry = self.entry(place, context, priority, footprint, &others);
         let has_special = others.iter().any(|(header, _)| header.is_special());
         let (key, mut links) = if has_special { core.enter_with_parts(entry) } else { core.enter(entry) };
         place.slot.set_phase(Phase::Waiting);
@@ -248,27 +236,9 @@ impl Request<'_> {
         }
         inner.tasks.insert(key.sequence);
         links += u32::from(nest.family.enter((!own.is_empty()).then_some(key.slot)));
-        drop(inner);
-        if let Some(restriction) = restriction {
-            core.restrict(place, &restriction);
-        }
-        if context.ahead.is_attended() {
-            core.announce_with(facts, self.rare.as_deref(), &self.after, context, place, &mut |visitor| {
-                self.job.visit(visitor);
-            });
-        }
-        let mut rare = self.rare.take().unwrap_or_default();
-        rare.nested_in = Some(Arc::clone(nest));
-        {
-            let mut body = place.record.body.lock();
-            body.job = Some(self.job);
-            core.note_nest(key, &rare);
-            body.add_rare(place.record, rare);
-        }
-        if place.record.submitted(links) {
-            core.make_ready(context, place, this_worker(core));
-        }
-        Ok(TaskRef { key, runtime: core.id })
+        drop((inner, own, others));
+        self.rare.get_or_insert_default().nested_in = Some(Arc::clone(nest));
+        Ok(self.complete(Entered { context, place, key, links }, restriction))
     }
 }
 

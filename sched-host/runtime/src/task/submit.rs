@@ -3,9 +3,9 @@
 mod special;
 mod steps;
 
-pub(super) use special::Request;
-pub(crate) use steps::Restriction;
+pub(super) use special::{Entered, Request};
 pub(super) use steps::admit;
+pub(crate) use steps::{Accessed, Restriction};
 
 use super::after::After;
 use super::codelet::{Codelet, CodeletBuilder};
@@ -325,6 +325,6 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             let task = self.submit_special()?;
             return Ok(task);
         }
-        self.submit_as::<false>()
+        self.submit_plainly()
     }
 }

@@ -1,16 +1,18 @@
 //! The parts of a submission that only tasks with rare fields or of special codelets have. The usual tasks pass them by.
 
-use super::steps::Restriction;
+use super::steps::{Accessed, AccessesInOrder, Restriction, admit};
 use super::{Submitter, TaskBuilder, TaskRef};
 use crate::capture::Submission;
 use crate::context::{ContextCore, SchedContext};
-use crate::core::{Core, TaskPlace};
+use crate::core::{Core, Entry, TaskPlace};
 use crate::data::access::{AccessList, Visitor};
 use crate::recording::DraftTask;
 use crate::task::codelet::CodeletFacts;
 use crate::task::failure::SubmitError;
 use crate::task::job::{Job, TypedJob};
+use crate::task::nest::NestState;
 use crate::task::record::{RareFields, TaskKey};
+use crate::worker::this_worker;
 use sched_core::WorkerId;
 use sched_graph::Where;
 use sched_tree::SlotId;
@@ -24,28 +26,9 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     #[cold]
     #[inline(never)]
     pub(super) fn submit_special(self) -> Result<TaskRef, SubmitError> {
-        self.submit_as::<true>()
-    }
-
-    /// Whether a recording captures the task.
-    #[cold]
-    pub(super) fn is_captured(&self) -> bool {
-        self.rare.as_ref().is_some_and(|rare| rare.draft.is_some())
-    }
-
-    /// The task with the types of the codelet erased.
-    #[cold]
-    pub(super) fn into_request(self) -> Request<'a> {
         let TaskBuilder { submitter, codelet, params, handles, context, priority, sched_data, after, rare } = self;
         let job = TypedJob { codelet: Arc::clone(&codelet.inner), arguments: Some((handles, params)) };
-        Request { submitter, job: Box::new(job), context, priority, sched_data, after, rare }
-    }
-
-    /// The places that the codelet and the task are restricted to; `None` if there is no restriction.
-    #[cold]
-    pub(super) fn restriction(&self) -> Result<Option<Restriction>, SubmitError> {
-        let only = self.rare.as_ref().and_then(|rare| rare.only.as_ref());
-        restriction(&self.submitter.core, &self.codelet.inner.facts, only)
+        Request { submitter, job: Box::new(job), context, priority, sched_data, after, rare }.submit()
     }
 }
 
@@ -109,9 +92,101 @@ impl Core {
     }
 }
 
+/// Where a task has been entered: its place and key, and what it waits for so far.
+pub(in crate::task) struct Entered<'c> {
+    pub(in crate::task) context: &'c ContextCore,
+    pub(in crate::task) place: TaskPlace,
+    pub(in crate::task) key: TaskKey,
+    pub(in crate::task) links: u32,
+}
+
 impl Request<'_> {
+    /// Submits the task.
+    fn submit(mut self) -> Result<TaskRef, SubmitError> {
+        let core = &*self.submitter.core;
+        let facts = Arc::clone(self.job.facts());
+        let is_captured = self.rare.as_ref().is_some_and(|rare| rare.draft.is_some());
+        core.check_origin(&facts, if is_captured { &[] } else { &self.after })?;
+        let mut accesses = AccessesInOrder::new();
+        self.job.visit(&mut |header, mode| accesses.push((header, mode)));
+        let seen = core.put_in_order(&facts, &mut accesses, |accesses| self.job.footprint(accesses))?;
+        let restriction = restriction(core, &facts, self.rare.as_ref().and_then(|rare| rare.only.as_ref()))?;
+        if is_captured {
+            drop(accesses);
+            return self.capture(seen.footprint, restriction);
+        }
+        if seen.commutes {
+            core.note_turns(&accesses, &mut self.rare);
+        }
+        if facts.nests {
+            let named = accesses.iter().map(|(header, mode)| (Arc::clone(header), *mode)).collect();
+            self.rare.get_or_insert_default().nests = Some(NestState::new(named));
+        }
+        if let Some(nest) = self.rare.as_mut().and_then(|rare| rare.nested_in.take()) {
+            drop(accesses);
+            return self.submit_nested(&nest, seen.footprint, restriction);
+        }
+        // The last step that can fail: from here on the context counts the task.
+        let (context, priority) = admit(core, &facts, self.context, self.priority)?;
+        let place = core.take_slot(&facts);
+        let entry = self.entry(place, context, priority, seen.footprint, &accesses);
+        let (key, links) = if seen.has_special { core.enter_with_parts(entry) } else { core.enter(entry) };
+        drop(accesses);
+        Ok(self.complete(Entered { context, place, key, links }, restriction))
+    }
+
+    /// The task as the ledger enters it.
+    pub(in crate::task) fn entry<'e>(
+        &'e self,
+        place: TaskPlace,
+        context: &ContextCore,
+        priority: i32,
+        footprint: u64,
+        accesses: &'e [Accessed<'e>],
+    ) -> Entry<'e> {
+        let facts = self.job.facts();
+        Entry {
+            place,
+            context: context.number,
+            priority,
+            archs: facts.archs,
+            codelet: facts.number,
+            width: facts.width,
+            sched_data: self.sched_data,
+            footprint,
+            after: &self.after,
+            accesses,
+        }
+    }
+
+    /// The last steps of a submission: the record of an entered task is filled, and the task is ready if it waits for
+    /// nothing.
+    pub(in crate::task) fn complete(self, entered: Entered<'_>, restriction: Option<Restriction>) -> TaskRef {
+        let core = &*self.submitter.core;
+        let Entered { context, place, key, links } = entered;
+        if let Some(restriction) = restriction {
+            core.restrict(place, &restriction);
+        }
+        if context.ahead.is_attended() {
+            let (facts, rare) = (self.job.facts(), self.rare.as_deref());
+            core.announce_with(facts, rare, &self.after, context, place, &mut |visitor| self.job.visit(visitor));
+        }
+        {
+            let mut body = place.record.body.lock();
+            body.job = Some(self.job);
+            if let Some(rare) = self.rare {
+                core.note_nest(key, &rare);
+                body.add_rare(place.record, rare);
+            }
+        }
+        if place.record.submitted(links) {
+            core.make_ready(context, place, this_worker(core));
+        }
+        TaskRef { key, runtime: core.id }
+    }
+
     /// Adds the task to the recording that captures it.
-    pub(super) fn capture(self, footprint: u64, restriction: Option<Restriction>) -> Result<TaskRef, SubmitError> {
+    fn capture(self, footprint: u64, restriction: Option<Restriction>) -> Result<TaskRef, SubmitError> {
         let facts = Arc::clone(self.job.facts());
         let codelet = || facts.name.clone();
         let mut rare = self.rare.unwrap_or_default();

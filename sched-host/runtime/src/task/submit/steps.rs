@@ -1,5 +1,7 @@
 //! The steps of a submission.
 
+#[cfg(doc)]
+use super::Request;
 use super::{TaskBuilder, TaskRef};
 use crate::context::{ContextCore, SchedContext, current};
 use crate::core::{Core, Entry, TaskPlace};
@@ -8,7 +10,7 @@ use crate::data::access::AccessList;
 use crate::task::codelet::CodeletFacts;
 use crate::task::failure::SubmitError;
 use crate::task::job::put_job;
-use crate::task::nest::NestState;
+use crate::task::record::RareFields;
 use crate::worker::{executed_here, this_worker};
 use sched_core::{ArchSet, TaskId, WorkerSet};
 use sched_graph::{AccessMode, ContextId};
@@ -30,7 +32,7 @@ pub(crate) struct Restriction {
 }
 
 /// An access of a task to data.
-type Accessed<'h> = (&'h Arc<DataHeader>, AccessMode);
+pub(crate) type Accessed<'h> = (&'h Arc<DataHeader>, AccessMode);
 
 // Functions, not closures where they are used: those would be compiled, with what they are passed to, for each type of
 // codelet.
@@ -50,74 +52,99 @@ fn writes_twice(pair: &[Accessed<'_>]) -> bool {
     pair[0].0.id == pair[1].0.id && (pair[0].1.writes() || pair[1].1.writes())
 }
 
-impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
-    // Longer than most functions: each call out of it costs a submission some 17 instructions, to save registers.
+/// The accesses of a task, each datum once, in the order of their ids.
+pub(super) type AccessesInOrder<'h> = SmallVec<[Accessed<'h>; 4]>;
+
+/// What the accesses of a task say of it.
+pub(super) struct Seen {
+    pub(super) footprint: u64,
+    /// Whether there are parts of data, or lent data.
+    pub(super) has_special: bool,
+    /// Whether some of the data commutes.
+    pub(super) commutes: bool,
+}
+
+impl Core {
+    /// Checks that a codelet and the tasks to wait for belong to this runtime, and that it has a worker for the codelet.
     #[inline(always)]
-    pub(super) fn submit_as<const SPECIAL: bool>(mut self) -> Result<TaskRef, SubmitError> {
-        let core = &*self.submitter.core;
-        let facts = &self.codelet.inner.facts;
+    pub(super) fn check_origin(&self, facts: &CodeletFacts, after: &[TaskRef]) -> Result<(), SubmitError> {
         let foreign = |what| SubmitError::Foreign { codelet: facts.name.clone(), what };
-        if facts.runtime != core.id {
+        if facts.runtime != self.id {
             return Err(foreign("itself"));
         }
-        if !facts.archs.intersects(core.archs) {
+        if !facts.archs.intersects(self.archs) {
             return Err(facts.no_worker());
         }
-        let after: &[TaskRef] = &self.after;
-        if after.iter().any(|task| task.runtime != core.id) && !(SPECIAL && self.is_captured()) {
+        if after.iter().any(|task| task.runtime != self.id) {
             return Err(foreign("a task to wait for"));
         }
-        let mut accesses: SmallVec<[Accessed<'_>; 4]> = SmallVec::new();
-        let mut footprint = NO_DATA;
-        // Whether there are parts of data, or lent data; and whether data commutes.
+        Ok(())
+    }
+
+    /// Checks the accesses of a task, and puts them in order. `model` gives the footprint for the codelet's model, if it
+    /// has one; it is passed the accesses in the codelet's order.
+    #[inline(always)]
+    pub(super) fn put_in_order(
+        &self,
+        facts: &CodeletFacts,
+        accesses: &mut AccessesInOrder<'_>,
+        model: impl FnOnce(&[Accessed<'_>]) -> Option<u64>,
+    ) -> Result<Seen, SubmitError> {
         let (mut has_special, mut commutes) = (false, false);
+        let is_plain = |(header, mode): &Accessed<'_>| header.is_plain_of(self.id) && *mode != AccessMode::Commute;
+        if !accesses.iter().all(is_plain) {
+            has_special = self.check_special(&facts.name, accesses)?;
+            commutes = accesses.iter().any(|(_, mode)| *mode == AccessMode::Commute);
+        }
+        let modelled = model(accesses);
+        if accesses.len() > 1 {
+            accesses.sort_unstable_by_key(id_of);
+        }
+        if accesses.windows(2).any(writes_twice) {
+            return Err(SubmitError::Aliased { codelet: facts.name.clone() });
+        }
+        accesses.dedup_by(has_same_id);
+        let hash = |hash: u64, header: &DataHeader| (hash ^ header.bytes).wrapping_mul(0x0100_0000_01b3);
+        let plain = || accesses.iter().fold(NO_DATA, |so_far, (header, _)| hash(so_far, header));
+        Ok(Seen { footprint: modelled.unwrap_or_else(plain), has_special, commutes })
+    }
+
+    /// The data that the task takes turns at, which it commutes with others on.
+    #[cold]
+    pub(super) fn note_turns(&self, accesses: &[Accessed<'_>], rare: &mut Option<Box<RareFields>>) {
+        let commuting = accesses.iter().filter(|(_, mode)| *mode == AccessMode::Commute);
+        rare.get_or_insert_default().turns = commuting.map(|(header, _)| Arc::clone(header)).collect();
+        self.outcomes.note_commute();
+    }
+}
+
+impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
+    /// Submits a task without rare fields, of a codelet that is not special. Others take [`Request::submit`], which is
+    /// compiled once for all types of codelets.
+    // Longer than most functions: each call out of it costs a submission some 17 instructions, to save registers.
+    #[inline(always)]
+    pub(super) fn submit_plainly(self) -> Result<TaskRef, SubmitError> {
+        let core = &*self.submitter.core;
+        let facts = &self.codelet.inner.facts;
+        let after: &[TaskRef] = &self.after;
+        core.check_origin(facts, after)?;
+        let mut accesses = AccessesInOrder::new();
+        let mut seen = Seen { footprint: NO_DATA, has_special: false, commutes: false };
         if L::IS_EMPTY {
             if let Some(modelled) = self.codelet.inner.footprint(&self.params, &[]) {
-                footprint = modelled;
+                seen.footprint = modelled;
             }
         } else {
             L::visit(&self.handles, &mut |header, mode| accesses.push((header, mode)));
-            let is_plain = |(header, mode): &Accessed<'_>| header.is_plain_of(core.id) && *mode != AccessMode::Commute;
-            if !accesses.iter().all(is_plain) {
-                has_special = core.check_special(&facts.name, &accesses)?;
-                commutes = accesses.iter().any(|(_, mode)| *mode == AccessMode::Commute);
-            }
-            // In the codelet's order, not in that of data ids.
-            let modelled = self.codelet.inner.footprint(&self.params, &accesses);
-            if accesses.len() > 1 {
-                accesses.sort_unstable_by_key(id_of);
-            }
-            if accesses.windows(2).any(writes_twice) {
-                return Err(SubmitError::Aliased { codelet: facts.name.clone() });
-            }
-            accesses.dedup_by(has_same_id);
-            let hash = |hash: u64, header: &DataHeader| (hash ^ header.bytes).wrapping_mul(0x0100_0000_01b3);
-            let plain = || accesses.iter().fold(NO_DATA, |so_far, (header, _)| hash(so_far, header));
-            footprint = modelled.unwrap_or_else(plain);
-        }
-        if commutes {
-            let commuting = accesses.iter().filter(|(_, mode)| *mode == AccessMode::Commute);
-            self.rare.get_or_insert_default().turns = commuting.map(|(header, _)| Arc::clone(header)).collect();
-            core.outcomes.note_commute();
-        }
-        let mut restriction = None;
-        if SPECIAL {
-            restriction = self.restriction()?;
-            if self.is_captured() {
-                drop(accesses);
-                return self.into_request().capture(footprint, restriction);
-            }
-            if facts.nests {
-                let named = accesses.iter().map(|(header, mode)| (Arc::clone(header), *mode)).collect();
-                self.rare.get_or_insert_default().nests = Some(NestState::new(named));
-            }
-            if let Some(nest) = self.rare.as_mut().and_then(|rare| rare.nested_in.take()) {
-                drop(accesses);
-                return self.into_request().submit_nested(&nest, footprint, restriction);
-            }
+            let model = |accesses: &[Accessed<'_>]| self.codelet.inner.footprint(&self.params, accesses);
+            seen = core.put_in_order(facts, &mut accesses, model)?;
         }
         // The last step that can fail: from here on the context counts the task.
         let (context, priority) = admit(core, facts, self.context, self.priority)?;
+        let mut rare = None;
+        if seen.commutes {
+            core.note_turns(&accesses, &mut rare);
+        }
 
         let place = core.take_slot(facts);
         // Not made before the branch that uses it: it would go through memory.
@@ -129,16 +156,13 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             codelet: facts.number,
             width: facts.width,
             sched_data: self.sched_data,
-            footprint,
+            footprint: seen.footprint,
             after,
             accesses: if L::IS_EMPTY { &[] } else { &accesses },
         };
-        let (key, links) = if has_special { core.enter_with_parts(entry()) } else { core.enter(entry()) };
-        if let Some(restriction) = restriction {
-            core.restrict(place, &restriction);
-        }
+        let (key, links) = if seen.has_special { core.enter_with_parts(entry()) } else { core.enter(entry()) };
         if context.ahead.is_attended() {
-            core.announce_with(facts, self.rare.as_deref(), after, context, place, &mut |visitor| {
+            core.announce_with(facts, None, after, context, place, &mut |visitor| {
                 L::visit(&self.handles, visitor);
             });
         }
@@ -147,10 +171,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         {
             let mut body = record.body.lock();
             put_job(&mut body.job, self.codelet, self.handles, self.params);
-            if let Some(rare) = self.rare {
-                if SPECIAL {
-                    core.note_nest(key, &rare);
-                }
+            if let Some(rare) = rare {
                 body.add_rare(record, rare);
             }
         }
