@@ -1,6 +1,7 @@
 //! The `sched` command: one file for each subcommand. The only crate that prints.
 
 pub mod bench;
+mod beside;
 pub mod check;
 pub mod compare;
 pub mod completions;

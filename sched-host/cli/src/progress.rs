@@ -1,11 +1,12 @@
 //! Progress on a terminal.
 
+use crate::beside::beside;
 use crate::{log, reports};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use sched_runtime::Runtime;
 use sched_text::terminal::escaped;
 use std::io::Write;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(100);
@@ -91,18 +92,12 @@ impl Progress {
             self.bar.reset();
         }
         self.doing(what);
-        std::thread::scope(|scope| {
-            // Dropped when the work ends or panics.
-            let (alive, ended) = channel::<()>();
-            scope.spawn(move || {
-                while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                    self.bar.set_position(earlier + executed() - before);
-                }
-            });
-            let result = work();
-            drop(alive);
-            result
-        })
+        let show = |ended: &Receiver<()>| {
+            while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                self.bar.set_position(earlier + executed() - before);
+            }
+        };
+        beside(&show, work)
     }
 
     /// Writes a warning to stderr, without disturbing the progress line.

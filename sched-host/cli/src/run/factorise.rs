@@ -6,6 +6,7 @@ use super::problem::{Problem, graph_of};
 use super::ranks::{Files, Together};
 use super::report::{Measured, Report, store_models, warn_of_faults};
 use super::watch::watch;
+use crate::beside::beside;
 use crate::log;
 use crate::pictures::PictureFiles;
 use crate::progress::Progress;
@@ -29,7 +30,6 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct Args {
@@ -229,14 +229,7 @@ impl<W: Workload> Series<'_, W> {
             return work();
         }
         let (registry, progress) = (&*self.registry, &self.progress);
-        std::thread::scope(|scope| {
-            // Dropped when the work ends or panics.
-            let (alive, end) = channel::<()>();
-            scope.spawn(move || watch(runtime, registry, progress, &end));
-            let result = work();
-            drop(alive);
-            result
-        })
+        beside(&|ended| watch(runtime, registry, progress, ended), work)
     }
 
     /// The error when there is no result.
