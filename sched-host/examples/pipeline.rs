@@ -4,18 +4,24 @@
 //! parts of a frame. The bound on tasks in flight makes the program wait where it is ahead, so memory does not grow with
 //! the length of the film.
 //!
+//! rayon does the same for comparison: it decodes some frames while it smoothes and encodes those before.
+//!
 //! Run it with `cargo run --release --example pipeline -- [frames] [bound]`.
 #![allow(clippy::print_stdout, reason = "it is a program for people")]
 
+use rayon::prelude::*;
 use sched_host::runtime::{Plan, Read, ReadWrite, Runtime, WhenFull, Write};
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const WIDTH: usize = 320;
 const HEIGHT: usize = 180;
 const STRIPS: usize = 4;
+/// Times that the film is made; the least time counts.
+const ROUNDS: usize = 5;
+
 /// Decodes the next frame: made-up content that depends on all frames before.
 fn decode(state: &mut u64, frame: &mut [u8]) {
     for pixel in frame {
@@ -78,13 +84,45 @@ fn film(frames: usize, bound: usize) -> Result<(u64, usize), Box<dyn Error>> {
     Ok((film, most))
 }
 
+/// The film by rayon, with at most `bound` frames in memory.
+fn film_by_rayon(frames: usize, bound: usize) -> u64 {
+    let half = (bound / 2).max(1);
+    let (mut state, mut film) = (1, 0);
+    let mut decoded: Vec<Vec<u8>> = Vec::new();
+    for begin in (0..frames + half).step_by(half) {
+        let coming = half.min(frames.saturating_sub(begin));
+        let decode_next = || {
+            let mut next = vec![vec![0_u8; WIDTH * HEIGHT]; coming];
+            next.iter_mut().for_each(|frame| decode(&mut state, frame));
+            next
+        };
+        let finish = || {
+            let strips = decoded.par_iter_mut().flat_map(|frame| frame.par_chunks_mut(WIDTH * HEIGHT / STRIPS));
+            strips.for_each(smooth);
+            decoded.iter().for_each(|frame| encode(&mut film, frame));
+        };
+        decoded = rayon::join(decode_next, finish).0;
+    }
+    film
+}
+
+/// What `work` returns, and the least time that it takes of [`ROUNDS`] calls.
+fn least<R>(mut work: impl FnMut() -> R) -> (R, Duration) {
+    let mut time = || {
+        let began = Instant::now();
+        (work(), began.elapsed())
+    };
+    let first = time();
+    (1..ROUNDS).map(|_| time()).fold(first, |best, next| if next.1 < best.1 { next } else { best })
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>());
     let mut number = |default| arguments.next().unwrap_or(Ok(default));
     let (frames, bound) = (number(200)?, number(24)?.max(1));
-    let began = Instant::now();
-    let (film, most) = film(frames, bound)?;
-    let took = began.elapsed();
+    let (made, took) = least(|| film(frames, bound));
+    let (film, most) = made?;
+    let (by_rayon, rayon_took) = least(|| film_by_rayon(frames, bound));
     let began = Instant::now();
     let (mut state, mut plain, mut frame) = (1, 0, vec![0; WIDTH * HEIGHT]);
     for _ in 0..frames {
@@ -93,8 +131,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         encode(&mut plain, &frame);
     }
     let plainly = began.elapsed();
-    println!("{frames} frames in {took:.1?}, {plainly:.1?} plainly; at most {most} of them in memory at once");
-    assert_eq!(film, plain, "the film is that of plain loops");
+    println!("{frames} frames in {took:.1?}, {rayon_took:.1?} by rayon, {plainly:.1?} plainly");
+    println!("at most {most} of them in memory at once");
+    assert_eq!((film, by_rayon), (plain, plain), "the film is that of plain loops");
     // Each frame in memory has a task in flight, except the one that is being submitted.
     assert!(most <= bound + 1, "no more than the bound");
     Ok(())

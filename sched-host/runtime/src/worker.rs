@@ -48,6 +48,7 @@ thread_local! {
 
 /// The worker of `core` that this thread is. (A submitter does not tell: tasks pass theirs on to their own threads,
 /// which may touch neither the counters of the worker nor its lane of the gate.)
+#[inline]
 pub(crate) fn this_worker(core: &Core) -> Option<WorkerId> {
     THIS.get().filter(|(runtime, _)| *runtime == core.id).map(|(_, worker)| worker)
 }

@@ -9,7 +9,7 @@ pub(crate) use steps::{Accessed, Restriction};
 
 use super::after::After;
 use super::codelet::{Codelet, CodeletBuilder};
-use super::failure::{Outcome, SubmitError};
+use super::failure::Outcome;
 use super::nest::NestState;
 use super::record::{RareFields, TaskKey};
 use crate::context::SchedContext;
@@ -313,18 +313,5 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     pub fn on_end(mut self, callback: impl FnOnce(&Outcome) + Send + 'static) -> Self {
         self.rare().callback = Some(Box::new(callback));
         self
-    }
-
-    /// Submits the task, without waiting for it.
-    ///
-    /// # Errors
-    /// If the task could never run; see [`SubmitError`].
-    pub fn submit(self) -> Result<TaskRef, SubmitError> {
-        if self.codelet.inner.facts.is_special || self.rare.is_some() {
-            // Not returned at once: the result of every task would go through memory.
-            let task = self.submit_special()?;
-            return Ok(task);
-        }
-        self.submit_plainly()
     }
 }

@@ -21,8 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
-    /// [Submits](Self::submit) a task with rare fields, or of a special codelet. Out of line, so that other submissions
-    /// are not longer for it.
+    /// [Submits](Self::submit) a task with rare fields, or of a special codelet: what follows is compiled once for all
+    /// types of codelets. Out of line, so that other submissions are not longer for it.
     #[cold]
     #[inline(never)]
     pub(super) fn submit_special(self) -> Result<TaskRef, SubmitError> {

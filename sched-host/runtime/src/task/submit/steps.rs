@@ -1,7 +1,5 @@
 //! The steps of a submission.
 
-#[cfg(doc)]
-use super::Request;
 use super::{TaskBuilder, TaskRef};
 use crate::context::{ContextCore, SchedContext, current};
 use crate::core::{Core, Entry, TaskPlace};
@@ -119,11 +117,19 @@ impl Core {
 }
 
 impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
-    /// Submits a task without rare fields, of a codelet that is not special. Others take [`Request::submit`], which is
-    /// compiled once for all types of codelets.
-    // Longer than most functions: each call out of it costs a submission some 17 instructions, to save registers.
-    #[inline(always)]
-    pub(super) fn submit_plainly(self) -> Result<TaskRef, SubmitError> {
+    /// Submits the task, without waiting for it.
+    ///
+    /// # Errors
+    /// If the task could never run; see [`SubmitError`].
+    // Longer than most functions: each call out of it costs a submission some 17 instructions, to save registers, and
+    // more where the builder is passed on.
+    #[inline]
+    pub fn submit(self) -> Result<TaskRef, SubmitError> {
+        if self.codelet.inner.facts.is_special || self.rare.is_some() {
+            // Not returned at once: the result of every task would go through memory.
+            let task = self.submit_special()?;
+            return Ok(task);
+        }
         let core = &*self.submitter.core;
         let facts = &self.codelet.inner.facts;
         let after: &[TaskRef] = &self.after;
