@@ -123,7 +123,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     /// If the task could never run; see [`SubmitError`].
     // Longer than most functions: each call out of it costs a submission some 17 instructions, to save registers, and
     // more where the builder is passed on.
-    #[inline]
+    #[inline(always)]
     pub fn submit(self) -> Result<TaskRef, SubmitError> {
         if self.codelet.inner.facts.is_special || self.rare.is_some() {
             // Not returned at once: the result of every task would go through memory.
