@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Most bodies of a leaf, of a task that summarises a subtree alone, and of one that computes forces.
 const LEAF: usize = 16;
 const SUBTREE: usize = 1024;
-const GRAIN: usize = 64;
+const GRAIN: usize = 20;
 /// Most parts into which a task divides the bodies whose forces are computed.
 const FANOUT: usize = 8;
 /// A node stands for its bodies where it is this many times as far away as it is wide.
