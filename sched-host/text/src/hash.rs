@@ -41,13 +41,10 @@ pub fn digest(bytes: &[u8]) -> u128 {
     let length = bytes.len() as u64;
     let mut lanes = [mix(length), mix(length ^ GAMMA)];
     let mut take = |block: &[u8; 32]| {
-        let word = |at: usize| {
-            let mut word = [0; 8];
-            word.copy_from_slice(&block[at..at + 8]);
-            u64::from_le_bytes(word)
-        };
-        lanes[0] = multiply(lanes[0] ^ word(0), word(8) ^ GAMMA).wrapping_add(lanes[0]);
-        lanes[1] = multiply(lanes[1] ^ word(16), word(24) ^ GAMMA).wrapping_add(lanes[1]);
+        let words = block.as_chunks().0;
+        let word = |at: usize| u64::from_le_bytes(words[at]);
+        lanes[0] = multiply(lanes[0] ^ word(0), word(1) ^ GAMMA).wrapping_add(lanes[0]);
+        lanes[1] = multiply(lanes[1] ^ word(2), word(3) ^ GAMMA).wrapping_add(lanes[1]);
     };
     let (blocks, rest) = bytes.as_chunks();
     blocks.iter().for_each(&mut take);
