@@ -229,12 +229,8 @@ impl<L: AccessList, P> CodeletInner<L, P> {
     }
 
     fn modelled(&self, model: &CodeletModel, params: &P, accesses: &[(&Arc<DataHeader>, AccessMode)]) -> u64 {
-        let data = accesses.iter().map(|(header, _)| &***header);
-        let Some(parameters) = &self.parameters else { return measure::footprint(data, &[]) };
-        let parameters = parameters(params);
-        let footprint = measure::footprint(data, &parameters);
-        model.know_params(footprint as u32, &parameters);
-        footprint
+        let parameters = self.parameters.as_ref().map(|parameters| parameters(params));
+        measure::modelled(model, parameters.as_deref(), accesses)
     }
 }
 

@@ -8,9 +8,12 @@ use super::codelet::CodeletFacts;
 use super::job::Job;
 use crate::data::DataHeader;
 use sched_core::{Arch, Estimate};
+use sched_graph::AccessMode;
+use sched_model::CodeletModel;
 use sched_model::SizeInfo;
 use sched_model::Variant;
 use sched_model::{DataShape, crc32, fold_footprint, size_footprint};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Footprint of data whose shape is unknown.
@@ -22,7 +25,7 @@ pub(crate) fn footprint_of_bytes(bytes: u64) -> u32 {
 }
 
 /// Footprint of a task with these data, in the order of its codelet, and these parameters.
-pub(crate) fn footprint<'h>(data: impl Iterator<Item = &'h DataHeader>, params: &[f64]) -> u64 {
+fn footprint<'h>(data: impl Iterator<Item = &'h DataHeader>, params: &[f64]) -> u64 {
     let (mut hash, mut bytes) = (0, 0u64);
     for header in data {
         hash = fold_footprint(header.footprint, hash);
@@ -30,6 +33,20 @@ pub(crate) fn footprint<'h>(data: impl Iterator<Item = &'h DataHeader>, params: 
     }
     let hash = params.iter().fold(hash, |hash, param| crc32(&param.to_bits().to_le_bytes(), hash));
     u64::from((bytes as f32).to_bits()) << 32 | u64::from(hash)
+}
+
+/// Footprint of a task with these accesses, in the order of its codelet, for a model; with the parameters of a multiple
+/// regression, which the model gets to know.
+pub(crate) fn modelled(
+    model: &CodeletModel,
+    parameters: Option<&[f64]>,
+    accesses: &[(&Arc<DataHeader>, AccessMode)],
+) -> u64 {
+    let data = accesses.iter().map(|(header, _)| &***header);
+    let Some(parameters) = parameters else { return footprint(data, &[]) };
+    let footprint = footprint(data, parameters);
+    model.know_params(footprint as u32, parameters);
+    footprint
 }
 
 /// The size that a footprint encodes.
