@@ -78,8 +78,7 @@ pub(super) fn factorise<W: OnRanks>(
     registry: Arc<Registry>,
     out: &mut dyn Write,
 ) -> miette::Result<ExitCode> {
-    let Args { tiles, tile_size, matrix: file, precision, options } = args;
-    let precision = Precision::from(*precision);
+    let Args { tiles, tile_size, matrix: file, options, .. } = args;
     let options = &options.for_tasks_of(graph_of(W::NAME, 3, 1).as_ref())?;
     if options.calibrate {
         options.model_directory()?;
@@ -98,17 +97,7 @@ pub(super) fn factorise<W: OnRanks>(
         Some(path) => progress.phase("reading the matrix", || W::read(path, ReadLimits::default()))?,
         None => W::random(size::order(*tiles, *tile_size)?, options.seed()),
     };
-    let problem = Problem {
-        workload: W::NAME,
-        matrix: file.as_deref().map(file_name),
-        order: matrix.order(),
-        tiles: matrix.order().div_ceil(*tile_size),
-        tile_size: *tile_size,
-        seed: options.seed(),
-        precision,
-        residual_tolerance: W::tolerance_in(matrix.order(), precision),
-        workers: options.worker_count(&topology),
-    };
+    let problem = problem::<W>(args, options, &topology, matrix.order());
     size::check::<W>(Tiling::new(problem.order, *tile_size), options.contexts.contexts.len().max(1))?;
     if let Some(ranks) = ranks {
         let together = Together { ranks, options, policies, registry, topology, problem, progress };
@@ -133,6 +122,22 @@ pub(super) fn factorise<W: OnRanks>(
         workload,
     };
     if options.has_contexts() { series.contexts(files, out) } else { series.in_turn(files, record, out) }
+}
+
+/// What is computed, with a matrix of this order.
+fn problem<W: Workload>(args: &Args, options: &Options, topology: &Topology, order: usize) -> Problem {
+    let (tile_size, precision) = (args.tile_size, Precision::from(args.precision));
+    Problem {
+        workload: W::NAME,
+        matrix: args.matrix.as_deref().map(file_name),
+        order,
+        tiles: order.div_ceil(tile_size),
+        tile_size,
+        seed: options.seed(),
+        precision,
+        residual_tolerance: W::tolerance_in(order, precision),
+        workers: options.worker_count(topology),
+    }
 }
 
 /// Runs of one workload on one matrix.
