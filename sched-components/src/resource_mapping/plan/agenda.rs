@@ -24,7 +24,7 @@ pub(super) struct Limits {
 }
 
 /// With more tasks than this, fewer plans are tried, so that the search takes no longer.
-const AT_FULL_EFFORT: f64 = 2048.0;
+const AT_FULL_EFFORT: f64 = 8192.0;
 
 /// Maximum number of known kinds; beyond it they are discarded. Measured lengths change all the time.
 const MOST_KINDS: usize = 4096;
@@ -252,7 +252,7 @@ impl Agenda {
         // Of a graph of many windows, each gets less.
         let range = submitted.range();
         let all = (range.end - range.start).max(1) as f64;
-        let effort = (AT_FULL_EFFORT / count).min(1.0) * (2.0 * limits.window as f64 / all).min(1.0);
+        let effort = (AT_FULL_EFFORT / count).min(1.0) * (2.0 * limits.window as f64 / all).min(1.0).powi(2);
         // Workers may idle meanwhile. (Not under a virtual clock, where the search takes no time.)
         let most = |search: &Search<'_>| search.length() as f64 * limits.time;
         let took = || node.now().as_nanos().saturating_sub(outlook.now) as f64;
