@@ -220,7 +220,11 @@ fn nested_tasks_that_might_wait_for_their_own_task_are_refused() {
             "taken".to_owned(),
         ]
     );
-    // A task that does not nest says how.
+}
+
+#[test]
+fn a_task_that_does_not_nest_says_how() {
+    let runtime = runtime(EAGER, 2);
     let plain = runtime.codelet::<(), ()>("plain").cpu("plain", |context, ()| drop(context.nest())).build();
     runtime.task(&plain, ()).submit().expect("the task is sound");
     let report = runtime.wait_all().expect_err("it panics").to_string();

@@ -92,6 +92,7 @@ fn in_order(steps: &[Step], indices: impl Iterator<Item = usize>) -> (Vec<Option
 type Accesses = (Many<Read<Value>>, Many<Write<Value>>, Many<ReadWrite<Value>>, Many<Commute<Value>>);
 
 /// Runs the steps; those of `recorded` are recorded, and replayed this number of times.
+// Longer than 60 lines: the same data is used by tasks, by their replays, and by the checks of both.
 fn check(runtime: &Runtime, steps: &[Step], recorded: Range<usize>, times: usize) {
     let handles: Vec<Handle<Value>> =
         (0..DATA).map(|_| runtime.replicated(Value::default()).bytes(100).register()).collect();

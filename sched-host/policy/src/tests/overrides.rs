@@ -153,6 +153,7 @@ policy "p" {
     "#);
 }
 
+// Longer than 60 lines because of its golden text.
 #[test]
 fn what_an_override_cannot_be() {
     assert_snapshot!(wrong(r#"

@@ -151,6 +151,7 @@ fn no_two_pus_of_the_drawing_overlap() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+// Longer than 60 lines because of its golden text.
 #[test]
 fn programs_find_everything_under_stable_keys() -> Result<(), Box<dyn Error>> {
     let (machine, plan) = planned("node:1 core:1 pu:2", 3)?;
