@@ -9,9 +9,9 @@ use sched_graph::generate::{cholesky, lu, qr};
 use sched_graph::ranks::{Grid, Shares, rank_of};
 use sched_graph::{AccessMode, Datum, TaskGraph};
 use sched_runtime::{Codelet, Handle, Many, Read, ReadWrite, Runtime, StartError, Write};
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 fn runtime() -> Result<Runtime, StartError> {
@@ -428,8 +428,8 @@ fn a_panic_cancels_what_has_not_begun_on_every_rank_with_the_same_word() {
         let registry = Arc::new(sched_tree::plugin::Registry::compiled_in());
         Runtime::builder().registry(registry).workers(1).main_worker().bind(false).build()
     };
-    let (ran, words) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let (ran, words) = (&ran, &words);
+    let (ran, words, all) = (AtomicUsize::new(0), Mutex::new(Vec::new()), Barrier::new(3));
+    let (ran, words, all) = (&ran, &words, &all);
     let body = |cluster: &Cluster| {
         let runtime = cluster.runtime();
         let count = Arc::new(AtomicUsize::new(0));
@@ -442,6 +442,8 @@ fn a_panic_cancels_what_has_not_begun_on_every_rank_with_the_same_word() {
             let (read, written) = (step % 3, (step + 1 + step / 3 % 2) % 3);
             cluster.submit(runtime.task(&note, (&data[read], &data[written]))).expect("it is sound");
         }
+        // Else a rank that has just begun might find that another is gone.
+        all.wait();
         assert_ne!(cluster.rank(), 1, "on purpose");
         words.lock().push(cluster.wait_all().expect_err("a rank is gone").to_string());
         ran.fetch_add(count.load(SeqCst), SeqCst);
