@@ -111,12 +111,13 @@ impl Request<'_> {
         self.job.visit(&mut |header, mode| accesses.push((header, mode)));
         let seen = core.put_in_order(&facts, &mut accesses, |accesses| self.job.footprint(accesses))?;
         let restriction = restriction(core, &facts, self.rare.as_ref().and_then(|rare| rare.only.as_ref()))?;
+        // Captured ones take turns too.
+        if seen.commutes {
+            core.note_turns(&accesses, &mut self.rare);
+        }
         if is_captured {
             drop(accesses);
             return self.capture(seen.footprint, restriction);
-        }
-        if seen.commutes {
-            core.note_turns(&accesses, &mut self.rare);
         }
         if facts.nests {
             let named = accesses.iter().map(|(header, mode)| (Arc::clone(header), *mode)).collect();
