@@ -10,10 +10,14 @@
 //! Run it with `cargo run --release --example barnes_hut -- [bodies]`.
 #![allow(clippy::print_stdout, reason = "it is a program for people")]
 
+use least::least;
 use rayon::prelude::*;
 use sched_host::runtime::{ArrayHandle, Codelet, Plan, Read, ReadWrite, Runtime, Write};
 use std::error::Error;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+
+#[path = "shared/least.rs"]
+mod least;
 
 /// Most bodies of a leaf, of a task that summarises a subtree alone, and of one that computes forces.
 const LEAF: usize = 16;
@@ -25,9 +29,6 @@ const FANOUT: usize = 8;
 const FAR: f64 = 2.0;
 /// Softens the force between bodies that are near.
 const SOFT: f64 = 1e-4;
-
-/// Times that each computation is repeated; the least counts.
-const ROUNDS: usize = 7;
 
 type Force = [f64; 2];
 
@@ -245,16 +246,6 @@ fn make(count: usize) -> Vec<Body> {
     };
     bodies.sort_by_key(place);
     bodies
-}
-
-/// What `work` returns, and the least time that it takes of [`ROUNDS`] calls.
-fn least<R>(mut work: impl FnMut() -> R) -> (R, Duration) {
-    let mut time = || {
-        let began = Instant::now();
-        (work(), began.elapsed())
-    };
-    let first = time();
-    (1..ROUNDS).map(|_| time()).fold(first, |best, next| if next.1 < best.1 { next } else { best })
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -9,18 +9,18 @@
 //! Run it with `cargo run --release --example conjugate_gradient -- [unknowns] [parts] [most iterations]`.
 #![allow(clippy::print_stdout, reason = "it is a program for people")]
 
+use least::least;
 use rayon::prelude::*;
 use sched_host::runtime::{ArrayHandle, Codelet, Handle, Plan, Read, ReadWrite, Reduction, Redux, Runtime, Write};
 use std::error::Error;
-use std::time::{Duration, Instant};
+
+#[path = "shared/least.rs"]
+mod least;
 
 /// Iterations between two tests of convergence.
 const AHEAD: usize = 10;
 /// Part of the first residual that is left at the end.
 const TOLERANCE: f64 = 1e-10;
-
-/// Times that each solution is repeated; the least time counts.
-const ROUNDS: usize = 5;
 
 /// A vector with its parts.
 struct Vector {
@@ -202,16 +202,6 @@ fn solve_directly(load: &[f64]) -> Vec<f64> {
         x[at - 1] += above[at - 1] * x[at];
     }
     x
-}
-
-/// What `work` returns, and the least time that it takes of [`ROUNDS`] calls.
-fn least<R>(mut work: impl FnMut() -> R) -> (R, Duration) {
-    let mut time = || {
-        let began = Instant::now();
-        (work(), began.elapsed())
-    };
-    let first = time();
-    (1..ROUNDS).map(|_| time()).fold(first, |best, next| if next.1 < best.1 { next } else { best })
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

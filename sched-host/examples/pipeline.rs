@@ -9,18 +9,20 @@
 //! Run it with `cargo run --release --example pipeline -- [frames] [bound]`.
 #![allow(clippy::print_stdout, reason = "it is a program for people")]
 
+use least::least;
 use rayon::prelude::*;
 use sched_host::runtime::{Plan, Read, ReadWrite, Runtime, WhenFull, Write};
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
-use std::time::{Duration, Instant};
+use std::time::Instant;
+
+#[path = "shared/least.rs"]
+mod least;
 
 const WIDTH: usize = 320;
 const HEIGHT: usize = 180;
 const STRIPS: usize = 4;
-/// Times that the film is made; the least time counts.
-const ROUNDS: usize = 5;
 
 /// Decodes the next frame: made-up content that depends on all frames before.
 fn decode(state: &mut u64, frame: &mut [u8]) {
@@ -104,16 +106,6 @@ fn film_by_rayon(frames: usize, bound: usize) -> u64 {
         decoded = rayon::join(decode_next, finish).0;
     }
     film
-}
-
-/// What `work` returns, and the least time that it takes of [`ROUNDS`] calls.
-fn least<R>(mut work: impl FnMut() -> R) -> (R, Duration) {
-    let mut time = || {
-        let began = Instant::now();
-        (work(), began.elapsed())
-    };
-    let first = time();
-    (1..ROUNDS).map(|_| time()).fold(first, |best, next| if next.1 < best.1 { next } else { best })
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -17,7 +17,14 @@
 //!         let (a, b, c) = (queue.matrix(&a, *n, *n)?, queue.matrix(&b, *n, *n)?, queue.matrix(&c, *n, *n)?);
 //!         queue.gemm(-1.0, (a, Op::None), (b, Op::Transposed), 1.0, c)
 //!     }),
-//!     Err(_) => gemm.cuda("…", "gemm", |_, _| unimplemented!()),
+//!     // Without the libraries: the core does it.
+//!     Err(_) => gemm.cpu("loops", |context, (a, b, c)| {
+//!         let n = *context.params;
+//!         for (at, c) in c.iter_mut().enumerate() {
+//!             let (row, column) = (at % n, at / n);
+//!             *c -= (0..n).map(|k| a[row + k * n] * b[column + k * n]).sum::<f64>();
+//!         }
+//!     }),
 //! };
 //! # }
 //! ```

@@ -109,16 +109,17 @@ fn load_blas(folders: &[PathBuf]) -> Result<BlasFunctions, CudaMathError> {
             create: symbol(library, "cublasCreate_v2")?,
             set_stream: symbol(library, "cublasSetStream_v2")?,
         },
-        single: Blas {
-            gemm: symbol(library, "cublasSgemm_v2")?,
-            syrk: symbol(library, "cublasSsyrk_v2")?,
-            trsm: symbol(library, "cublasStrsm_v2")?,
-        },
-        double: Blas {
-            gemm: symbol(library, "cublasDgemm_v2")?,
-            syrk: symbol(library, "cublasDsyrk_v2")?,
-            trsm: symbol(library, "cublasDtrsm_v2")?,
-        },
+        single: blas(library, 'S')?,
+        double: blas(library, 'D')?,
+    })
+}
+
+/// The functions of cuBLAS for the precision that has this letter in their names.
+fn blas<T>(library: &'static Library, letter: char) -> Result<Blas<T>, CudaMathError> {
+    Ok(Blas {
+        gemm: symbol(library, &format!("cublas{letter}gemm_v2"))?,
+        syrk: symbol(library, &format!("cublas{letter}syrk_v2"))?,
+        trsm: symbol(library, &format!("cublas{letter}trsm_v2"))?,
     })
 }
 
@@ -129,18 +130,18 @@ fn load_solver(folders: &[PathBuf]) -> Result<SolverFunctions, CudaMathError> {
             create: symbol(library, "cusolverDnCreate")?,
             set_stream: symbol(library, "cusolverDnSetStream")?,
         },
-        single: Solver {
-            potrf_size: symbol(library, "cusolverDnSpotrf_bufferSize")?,
-            potrf: symbol(library, "cusolverDnSpotrf")?,
-            getrf_size: symbol(library, "cusolverDnSgetrf_bufferSize")?,
-            getrf: symbol(library, "cusolverDnSgetrf")?,
-        },
-        double: Solver {
-            potrf_size: symbol(library, "cusolverDnDpotrf_bufferSize")?,
-            potrf: symbol(library, "cusolverDnDpotrf")?,
-            getrf_size: symbol(library, "cusolverDnDgetrf_bufferSize")?,
-            getrf: symbol(library, "cusolverDnDgetrf")?,
-        },
+        single: solver(library, 'S')?,
+        double: solver(library, 'D')?,
+    })
+}
+
+/// The functions of cuSOLVER for the precision that has this letter in their names.
+fn solver<T>(library: &'static Library, letter: char) -> Result<Solver<T>, CudaMathError> {
+    Ok(Solver {
+        potrf_size: symbol(library, &format!("cusolverDn{letter}potrf_bufferSize"))?,
+        potrf: symbol(library, &format!("cusolverDn{letter}potrf"))?,
+        getrf_size: symbol(library, &format!("cusolverDn{letter}getrf_bufferSize"))?,
+        getrf: symbol(library, &format!("cusolverDn{letter}getrf"))?,
     })
 }
 

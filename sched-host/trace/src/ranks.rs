@@ -191,7 +191,7 @@ impl Numbers {
             }
             Event::TransferStarted(transfer) => Event::TransferStarted(self.transfer(transfer)),
             Event::TransferEnded(transfer) => Event::TransferEnded(self.transfer(transfer)),
-            // They name ranks, and data that all of them number alike.
+            // They name ranks, and data whose numbers are the same on all ranks.
             Event::Sent(_) | Event::Received(_) => event,
             Event::Refused { task, node, why } => Event::Refused { task: self.task(task), node: self.node(node), why },
             Event::Held { task, node } => Event::Held { task: self.task(task), node: self.node(node) },

@@ -118,7 +118,7 @@ fn measure(
     }
 }
 
-/// The cluster of so many ranks, of which a share is on this machine. Where all of them are, cores copy messages.
+/// The cluster of `ranks` ranks, of which a share is on this machine. Where all of them are, cores copy messages.
 fn cluster_text(ranks: usize, network: &NetworkFigures, here: f64) -> String {
     let NetworkFigures { latency, bandwidth, foreign_task } = network;
     let copies = match here >= 1.0 {

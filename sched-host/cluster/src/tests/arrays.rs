@@ -16,7 +16,7 @@ enum Act {
     Count(Option<usize>),
     /// A part, or the whole, is set.
     Set(Option<usize>, Option<usize>),
-    /// Parts go to the rank of their number times this, and so much more.
+    /// Each part goes to the rank of its number times the first value plus the second.
     Redistribute(usize, usize),
     /// A part, or the whole, is brought to a rank.
     Bring(Option<usize>, usize),

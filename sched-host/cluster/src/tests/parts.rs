@@ -12,7 +12,7 @@ enum Step {
     Sweep,
     /// One part is mixed with the values of all others.
     Blend(usize),
-    /// Parts go to the rank of their number times this, and so much more.
+    /// Each part goes to the rank of its number times the first value plus the second.
     Redistribute(usize, usize),
 }
 
