@@ -30,10 +30,12 @@
 mod devices;
 mod errors;
 pub mod export;
+mod kernel_cache;
 
 pub use crate::abi::driver::HostMemory;
 pub use devices::{Device, Devices, Direction, DriverOf, Found};
 pub use errors::{DriverError, DriverErrorKind};
+pub use kernel_cache::KernelCache;
 
 use crate::workers::Arch;
 

@@ -92,8 +92,9 @@ pub fn command_of(program: &Path) -> Command {
     for variable in ["SCHED_POLICY", "SCHED_PLUGIN_PATH", "SCHED_POWERCAP", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC"] {
         command.env_remove(variable);
     }
-    // Earlier measurements on this machine must not affect tests.
+    // Earlier measurements on this machine, and kernels that were compiled here, must not affect tests.
     command.env("SCHED_MODEL_DIR", std::env::temp_dir().join("no-models-for-sched-tests"));
+    command.env("SCHED_KERNEL_CACHE", "none");
     // Concurrent programs of other tests must not be reported as neighbours.
     command.env("XDG_RUNTIME_DIR", "/nonexistent");
     command

@@ -1,11 +1,11 @@
 //! One CUDA device.
 
+use super::compiler;
 use cudarc::driver::result::{self, DriverError as CudaError, event, module, primary_ctx, stream};
 use cudarc::driver::sys::{self, CUdevice_attribute, CUevent_flags, CUmemorytype, CUresult};
-use cudarc::nvrtc;
 use sched_core::driver::{
-    Arg, BufferId, DeviceInfo, DeviceMemory, Direction, DriverError, DriverErrorKind, Finished, HostMemory, KernelId,
-    Launch, ModuleId, Order, RawObject, Rows, Source, Token,
+    Arg, BufferId, DeviceInfo, DeviceMemory, Direction, DriverError, DriverErrorKind, Finished, HostMemory,
+    KernelCache, KernelId, Launch, ModuleId, Order, RawObject, Rows, Source, Token,
 };
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
@@ -34,6 +34,8 @@ pub(crate) struct Device {
     streams: [usize; QUEUES],
     /// Compute capability, as the compiler names it: 80.
     capability: c_int,
+    /// What the compiler made before.
+    compiled: KernelCache,
     operations: Mutex<HashMap<Token, Events>>,
 }
 
@@ -109,6 +111,7 @@ impl Device {
             context: context as usize,
             streams: [queue()?, queue()?],
             capability: 10 * major + minor,
+            compiled: KernelCache::of_user(),
             operations: Mutex::default(),
         })
     }
@@ -161,32 +164,27 @@ impl Device {
         self.operations.lock().unwrap_or_else(PoisonError::into_inner).get(&token).copied()
     }
 
-    fn compile(&self, text: &str, options: &str) -> Result<Vec<u8>, DriverError> {
-        // SAFETY: it only tries to load the library.
-        if !unsafe { nvrtc::sys::is_culib_present() } {
-            let message = "libnvrtc.so cannot be loaded: install NVRTC, or give the kernel as PTX";
-            return Err(DriverError::new(DriverErrorKind::Unsupported, message));
-        }
-        let failed = |message: String| DriverError::new(DriverErrorKind::Build, message);
-        let text = CString::new(text).map_err(|error| failed(error.to_string()))?;
-        let program = nvrtc::result::create_program(&text, None)
-            .map_err(|error| failed(format!("nvrtcCreateProgram: {error:?}")))?;
-        let architecture = format!("--gpu-architecture=compute_{}", self.capability);
-        let options: Vec<&str> = options.split_whitespace().chain([architecture.as_str()]).collect();
-        // SAFETY: the program was just made, and is destroyed once.
-        unsafe {
-            let compiled = nvrtc::result::compile_program(program, &options);
-            let result = match compiled {
-                Ok(()) => nvrtc::result::get_ptx(program).map_err(|error| failed(format!("nvrtcGetPTX: {error:?}"))),
-                Err(error) => {
-                    let log = nvrtc::result::get_program_log(program).unwrap_or_default();
-                    let log: Vec<u8> = log.into_iter().map(|byte| byte as u8).filter(|byte| *byte != 0).collect();
-                    Err(failed(format!("nvrtcCompileProgram: {error:?}\n{}", String::from_utf8_lossy(&log).trim_end())))
-                }
-            };
-            let _ = nvrtc::result::destroy_program(program);
-            result.map(|ptx| zero_ended(ptx.into_iter().map(|byte| byte as u8).collect()))
-        }
+    /// Loads PTX, which ends with a zero, or a binary, whose header has its size.
+    fn load_image(image: &[u8]) -> Result<ModuleId, DriverError> {
+        // SAFETY: the image is one of these.
+        let loaded = unsafe { module::load_data(image.as_ptr().cast()) };
+        loaded
+            .map(|module| ModuleId(module as u64))
+            .map_err(|error| DriverError { kind: DriverErrorKind::Build, ..failure("cuModuleLoadData", error) })
+    }
+
+    /// Compiles CUDA C, unless that was done before.
+    fn load_text(&self, text: &str, options: &str) -> Result<ModuleId, DriverError> {
+        let compiler = compiler::version()?;
+        let options = format!("{options} --gpu-architecture=compute_{}", self.capability);
+        let driver = format!("CUDA {}", crate::version()?);
+        let compile = || {
+            let image = zero_ended(compiler::compile(text, &options)?);
+            Ok((Device::load_image(&image)?, image))
+        };
+        // A file may end with anything.
+        let load = |image: &[u8]| Device::load_image(&zero_ended(image.to_vec()));
+        self.compiled.obtain(&[text, &options, &self.info.name, &driver, &compiler], load, compile)
     }
 
     /// Forgets an operation that has ended.
@@ -301,16 +299,13 @@ impl sched_core::driver::Device for Device {
     /// Loads PTX or a binary, or compiles CUDA C.
     fn load(&self, source: Source<'_>) -> Result<ModuleId, DriverError> {
         self.enter()?;
-        let image = match source {
-            Source::Text { text, .. } if text.contains(".target ") => zero_ended(text.as_bytes().to_vec()),
-            Source::Text { text, options } => self.compile(text, options)?,
-            Source::Binary(binary) => zero_ended(binary.to_vec()),
-        };
-        // SAFETY: the image is PTX, which ends with a zero, or a binary, whose header has its size.
-        let loaded = unsafe { module::load_data(image.as_ptr().cast()) };
-        loaded
-            .map(|module| ModuleId(module as u64))
-            .map_err(|error| DriverError { kind: DriverErrorKind::Build, ..failure("cuModuleLoadData", error) })
+        match source {
+            Source::Text { text, .. } if text.contains(".target ") => {
+                Device::load_image(&zero_ended(text.as_bytes().to_vec()))
+            }
+            Source::Text { text, options } => self.load_text(text, options),
+            Source::Binary(binary) => Device::load_image(&zero_ended(binary.to_vec())),
+        }
     }
 
     fn kernel(&self, module: ModuleId, entry: &str) -> Result<KernelId, DriverError> {

@@ -1,8 +1,9 @@
 //! A device driver for NVIDIA devices, by the driver interface of CUDA; kernels in CUDA C are compiled by NVRTC where that
-//! is installed, and PTX is taken as it is.
+//! is installed, and PTX is taken as it is. What NVRTC made is kept on disk.
 //!
 //! **Not run on a device**: it compiles, and is opened where there is no CUDA, but no machine with a device has tested it.
 
+mod compiler;
 mod device;
 
 use cudarc::driver::{result, sys};
@@ -47,13 +48,17 @@ impl Devices for CudaDevices {
 /// The oldest version of CUDA's driver interface that has all functions, as CUDA numbers it.
 const OLDEST: c_int = 12_000;
 
-/// Refuses NVIDIA drivers that are too old: a function that is missing would be a panic when it is called.
-fn check_version() -> Result<(), DriverError> {
+/// Version of the NVIDIA driver's interface, as CUDA numbers it.
+fn version() -> Result<c_int, DriverError> {
     let mut version = 0;
     // SAFETY: the driver writes a number there.
     let asked = unsafe { sys::cuDriverGetVersion(&raw mut version) };
-    asked.result().map_err(|error| failure("cuDriverGetVersion", error))?;
-    too_old(version).map_or(Ok(()), |message| Err(DriverError::new(DriverErrorKind::Unavailable, message)))
+    asked.result().map(|()| version).map_err(|error| failure("cuDriverGetVersion", error))
+}
+
+/// Refuses NVIDIA drivers that are too old: a function that is missing would be a panic when it is called.
+fn check_version() -> Result<(), DriverError> {
+    too_old(version()?).map_or(Ok(()), |message| Err(DriverError::new(DriverErrorKind::Unavailable, message)))
 }
 
 /// What is wrong with a version, if it is too old.

@@ -1,8 +1,10 @@
 //! One OpenCL device.
 
+use super::program::{self, text};
 use super::shared::Shared;
 use super::status::error;
 use super::turns::{Command, Turns};
+use super::version;
 use cl3::command_queue::{
     CL_QUEUE_PROFILING_ENABLE, create_command_queue, enqueue_marker_with_wait_list, enqueue_nd_range_kernel,
     enqueue_read_buffer, enqueue_read_buffer_rect, enqueue_write_buffer, enqueue_write_buffer_rect, flush,
@@ -18,17 +20,14 @@ use cl3::event::{
 };
 use cl3::kernel::{create_kernel, set_kernel_arg};
 use cl3::memory::{CL_MEM_READ_WRITE, create_buffer, release_mem_object};
-use cl3::program::{
-    CL_PROGRAM_BUILD_LOG, build_program, create_program_with_binary, create_program_with_source, get_program_build_info,
-};
 use cl3::types::{CL_FALSE, cl_command_queue};
 use cl3::types::{cl_context, cl_device_id, cl_event, cl_int, cl_kernel, cl_mem, cl_platform_id, cl_program};
 use sched_core::driver::{
-    Arg, BufferId, DeviceInfo, DeviceMemory, Direction, DriverError, DriverErrorKind, Finished, HostMemory, KernelId,
-    Launch, ModuleId, Order, RawObject, Rows, Source, Token,
+    Arg, BufferId, DeviceInfo, DeviceMemory, Direction, DriverError, DriverErrorKind, Finished, HostMemory,
+    KernelCache, KernelId, Launch, ModuleId, Order, RawObject, Rows, Source, Token,
 };
 use std::collections::HashSet;
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 use std::sync::{Mutex, PoisonError, RwLock};
 
@@ -55,6 +54,10 @@ type Launched = (usize, [usize; 3], [usize; 3]);
 #[derive(Debug)]
 pub(crate) struct Device {
     info: DeviceInfo,
+    /// The platform with its version, whose compiler is used.
+    compiler: String,
+    /// What the compiler made before.
+    compiled: KernelCache,
     id: usize,
     context: usize,
     queues: [usize; QUEUES],
@@ -83,6 +86,8 @@ impl Device {
         };
         Ok(Device {
             info: describe(device)?,
+            compiler: version::of_compiler(platform),
+            compiled: KernelCache::of_user(),
             id: device as usize,
             context: context as usize,
             queues: [queue()?, queue()?],
@@ -161,27 +166,23 @@ impl sched_core::driver::Device for Device {
         begun(queue, function, started)
     }
 
-    /// Compiles a program.
+    /// Compiles a program, unless that was done before.
     fn load(&self, source: Source<'_>) -> Result<ModuleId, DriverError> {
         let _compiles = COMPILER.write();
         let (device, context) = (self.id as cl_device_id, self.context as cl_context);
-        let (program, options) = match source {
-            Source::Text { text, options } => (create_program_with_source(context, &[text]), options),
-            // SAFETY: the binary is read during the call.
-            Source::Binary(binary) => (unsafe { create_program_with_binary(context, &[device], &[binary]) }, ""),
-        };
-        let program = program.map_err(|status| error("clCreateProgram", status))?;
-        let options = text(options)?;
-        match build_program(program, &[device], &options, None, null_mut()) {
-            Ok(()) => Ok(ModuleId(program as u64)),
-            Err(status) => {
-                let failure = error("clBuildProgram", status);
-                let log = get_program_build_info(program, device, CL_PROGRAM_BUILD_LOG).map(String::from);
-                let log = log.unwrap_or_default();
-                let message = format!("{}\n{}", failure.message, log.trim_end_matches(['\0', '\n', ' ']));
-                Err(DriverError::new(DriverErrorKind::Build, message.trim_end()))
+        let program = match source {
+            Source::Text { text, options } => {
+                let key = [text, options, &self.info.name, &self.info.version, &self.compiler];
+                let load = |binary: &[u8]| program::of_binary(context, device, binary, options);
+                let compile = || {
+                    let program = program::of_text(context, device, text, options)?;
+                    Ok((program, program::binary(program)))
+                };
+                self.compiled.obtain(&key, load, compile)
             }
-        }
+            Source::Binary(binary) => program::of_binary(context, device, binary, ""),
+        };
+        program.map(|program| ModuleId(program as u64))
     }
 
     fn kernel(&self, module: ModuleId, entry: &str) -> Result<KernelId, DriverError> {
@@ -284,10 +285,6 @@ fn describe(device: cl_device_id) -> Result<DeviceInfo, DriverError> {
         shares_host_memory: info(CL_DEVICE_HOST_UNIFIED_MEMORY).is_ok_and(|shares| shares.to_uint() != 0),
         numa_node: None,
     })
-}
-
-fn text(words: &str) -> Result<CString, DriverError> {
-    CString::new(words).map_err(|error| DriverError::new(DriverErrorKind::Invalid, error.to_string()))
 }
 
 /// An error with what it is about.

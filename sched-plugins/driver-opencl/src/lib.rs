@@ -2,10 +2,11 @@
 //! be opened, are left out with a remark.
 //!
 //! Each device has a context of its own, so a buffer is in the memory of one device; copies between devices go through
-//! the host. Where a device shares memory with the host, the thread that asks for a copy makes it. Vendors' libraries keep
-//! compiled kernels on disk themselves.
+//! the host. Where a device shares memory with the host, the thread that asks for a copy makes it. Compiled kernels are kept
+//! on disk.
 
 mod device;
+mod program;
 mod shared;
 mod status;
 mod turns;

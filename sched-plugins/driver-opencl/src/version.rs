@@ -40,6 +40,11 @@ pub(crate) fn words(platform: cl_platform_id, device: cl_device_id) -> String {
     format!("the device `{device}` of the platform `{platform}`")
 }
 
+/// Words for a platform with its version.
+pub(crate) fn of_compiler(platform: cl_platform_id) -> String {
+    format!("{}, {}", of_platform(platform, CL_PLATFORM_NAME), of_platform(platform, CL_PLATFORM_VERSION))
+}
+
 /// Refuses devices and platforms that are too old: a function that is missing would end the process when it is called.
 pub(crate) fn check(platform: cl_platform_id, device: cl_device_id) -> Result<(), DriverError> {
     let problem = too_old("its platform", &of_platform(platform, CL_PLATFORM_VERSION))

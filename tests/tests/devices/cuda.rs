@@ -8,7 +8,7 @@ use sched_tests::program::{Ran, command};
 use std::path::Path;
 
 /// Runs the program with these libraries of CUDA, and further settings of the environment.
-fn run(folder: &Path, settings: &[(&str, &str)], words: &[&str]) -> Ran {
+pub(super) fn run(folder: &Path, settings: &[(&str, &str)], words: &[&str]) -> Ran {
     let plugins = stock_plugin("sched-plugin-driver-cuda", Profile::Debug);
     let mut command = command(words);
     command.arg("--plugin-dir").arg(plugins.parent().expect("it is in a folder"));
@@ -31,7 +31,7 @@ fn calls(folder: &Path, what: &[&str]) -> Vec<String> {
     names
 }
 
-fn options<'a>(workload: &'a str, precision: &'a str, places: &[&'a str]) -> Vec<&'a str> {
+pub(super) fn options<'a>(workload: &'a str, precision: &'a str, places: &[&'a str]) -> Vec<&'a str> {
     let run = ["run", workload, "-n", "4", "-b", "20", "-w", "1", "--policy", "tree-eager", "--devices", "cuda"];
     let mut words = run.to_vec();
     words.extend(["--precision", precision]);

@@ -7,6 +7,7 @@ mod cuda;
 mod errors;
 mod factorisations;
 mod failures;
+mod kernel_cache;
 mod needs;
 mod overlap;
 mod programs;
