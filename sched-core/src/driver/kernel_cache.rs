@@ -66,8 +66,7 @@ impl KernelCache {
 
     /// A module by `load` of the stored binary; where there is none, or `load` refuses it, by `compile`, whose binary is
     /// stored unless it is empty. `key` is all that the binary depends on: source, options, device, and versions of
-    /// driver and compiler. Where a part of it speaks of `include`, nothing is stored: other files have a part in the
-    /// binary then.
+    /// driver and compiler. Where source or options include other files, nothing is stored.
     ///
     /// # Errors
     /// Those of `compile`.
@@ -77,8 +76,8 @@ impl KernelCache {
         load: impl FnOnce(&[u8]) -> Result<M, E>,
         compile: impl FnOnce() -> Result<(M, Vec<u8>), E>,
     ) -> Result<M, E> {
-        let is_whole = !key.iter().any(|part| part.contains("include"));
-        let Some(folder) = self.folder.as_deref().filter(|_| is_whole) else { return Ok(compile()?.0) };
+        let folder = self.folder.as_deref().filter(|_| !key.iter().any(|part| includes(part)));
+        let Some(folder) = folder else { return Ok(compile()?.0) };
         let head = head(key);
         let path = folder.join(format!("{:016x}.{EXTENSION}", hash(&head)));
         if let Some(module) = read(&path, &head).and_then(|binary| load(&binary).ok()) {
@@ -91,6 +90,11 @@ impl KernelCache {
         }
         Ok(module)
     }
+}
+
+/// Whether this source includes files, or these options do; in doubt, it does.
+fn includes(text: &str) -> bool {
+    text.lines().any(|line| line.contains("include") && line.contains(['#', '%', '-']))
 }
 
 /// The 64-bit FNV-1a hash.

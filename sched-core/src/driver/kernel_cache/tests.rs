@@ -89,6 +89,7 @@ fn what_may_depend_on_other_files_is_compiled_each_time() {
     }
     assert_eq!(scene.ask(KEY, ""), "");
     assert_eq!(scene.files().len(), 0, "an empty binary is none");
+    assert_eq!([scene.ask(&["// bounds included"], "first"), scene.ask(&["// bounds included"], "no")], ["first"; 2]);
 }
 
 #[test]
