@@ -117,7 +117,8 @@ fn what_goes_wrong_names_the_function_and_its_status() {
     }
     let folder = libraries(&[DRIVER, CUBLAS, CUSOLVER]);
     let words = options("cholesky", "double", &["gemm=cuda"]);
-    let cases: [(&[(&str, &str)], &str); 4] = [
+    let cases: [(&[(&str, &str)], &str); 5] = [
+        (&[("CUDA_STUB_FAIL", "cuInit"), ("CUDA_STUB_STATUS", "999")], "what the stand-in says of it"),
         (&[("CUDA_STUB_VERSION", "11040")], "found an NVIDIA driver for CUDA 11.4, expected one for 12.0 or later"),
         (&[("CUDA_STUB_DEVICES", "0")], "the driver `cuda` finds no device"),
         (
