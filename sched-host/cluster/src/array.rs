@@ -153,7 +153,7 @@ impl<T: Pod + Send + Sync> Courier for OfPart<T> {
         runtime.lease_read(&self.0, move |lease| {
             let error = lease.reading().err().map(|error| error.to_string());
             match error {
-                None => desk.send(route.peer, route.tag, Box::new(Values(lease, route.flight))),
+                None => desk.send_value((route.peer, route.tag), route.urgency, Box::new(Values(lease, route.flight))),
                 Some(why) => desk.send(route.peer, route.tag.of_failure(), Box::new(why.into_bytes())),
             }
         })

@@ -33,6 +33,8 @@ pub(crate) struct Route {
     /// The other rank.
     pub(crate) peer: usize,
     pub(crate) tag: Tag,
+    /// Priority of the task that the value is sent for.
+    pub(crate) urgency: i32,
     pub(crate) flight: Flight,
 }
 
@@ -82,7 +84,7 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Courier for Of<
         runtime.lease_read(&self.handle, move |lease| {
             let error = lease.reading().err().map(|error| error.to_string());
             match error {
-                None => desk.send(route.peer, route.tag, Box::new(Value(lease, route.flight))),
+                None => desk.send_value((route.peer, route.tag), route.urgency, Box::new(Value(lease, route.flight))),
                 Some(why) => desk.send(route.peer, route.tag.of_failure(), Box::new(why.into_bytes())),
             }
         })

@@ -43,10 +43,12 @@ mod error;
 mod last_words;
 mod message;
 mod office;
+mod outbox;
 mod parts;
 mod pool;
 #[cfg(feature = "mpi")]
 mod program;
+mod quiet;
 mod shared;
 mod submission;
 #[cfg(test)]
@@ -63,14 +65,14 @@ pub use traffic::Sent;
 
 use agree::{Among, Log};
 use directory::Directory;
-use office::Office;
+use office::{Doing, Office};
 use parking_lot::Mutex;
 use pool::Pools;
 use sched_graph::ranks::Grid;
-use sched_runtime::{Runtime, StartError};
+use sched_runtime::{RunError, Runtime, StartError};
 use sched_text::hash::digest;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread;
 use trace::MessageLog;
 use traffic::Traffic;
@@ -200,6 +202,8 @@ impl Cluster {
         let is_recorded = writer.is_some();
         let office = Office::open(transport, writer.map(|writer| MessageLog { rank: rank as u32, writer }))?;
         let desk = Arc::downgrade(office.desk());
+        let told = Weak::clone(&desk);
+        runtime.quiet_hook(move |tasks| told.upgrade().is_none_or(|desk| desk.tell(Doing::Stays(tasks))));
         runtime.progression_hook(move || desk.upgrade().is_some_and(|desk| desk.serves_keenly()));
         Ok(Cluster {
             rank,
@@ -245,13 +249,15 @@ impl Cluster {
     ///
     /// # Errors
     /// [`ClusterError::Differ`] if the ranks have not submitted the same tasks: the cluster is of no use any more.
-    /// [`ClusterError::Failed`] with the failures of each rank; it may be used on.
+    /// [`ClusterError::Failed`] with the failures of each rank; it may be used on, unless tasks of a rank have
+    /// [stalled](RunError::Stalled).
     pub fn wait_all(&self) -> Result<(), ClusterError> {
         let among = self.among();
         let (log, flights) = {
             let mut state = self.state.lock();
             (state.log.take(), state.traffic.flights.clone())
         };
+        self.office.desk().tell(Doing::Begins);
         // Before anything is waited for: what only some ranks have submitted would be waited for in vain.
         if let Err(error) = among.check(&log) {
             self.office.give_up(&error.to_string());
@@ -260,10 +266,25 @@ impl Cluster {
             let _ = self.runtime.wait_all();
             return Err(error);
         }
-        let problem = self.runtime.wait_all().err().map(|error| error.to_string());
-        // This rank may end next, and others wait for what it passes on.
-        flights.wait();
-        among.agree(problem.as_deref())
+        let problem = self.runtime.wait_all().err();
+        match &problem {
+            Some(RunError::Stalled(_)) => self.tell_stall(),
+            // This rank may end next, and others wait for what it passes on.
+            _ => {
+                self.office.desk().tell(Doing::Ends(self.runtime.stats().iter().map(|worker| worker.tasks).sum()));
+                flights.wait();
+            }
+        }
+        among.agree(problem.map(|error| error.to_string()).as_deref())
+    }
+
+    /// What others wait for, and what they would send for it, is not going to come.
+    fn tell_stall(&self) {
+        let why = format!("rank {} has stalled", self.rank);
+        for rank in (0..self.ranks).filter(|rank| *rank != self.rank) {
+            self.office.desk().send(rank, Tag::STUCK, Box::new(why.clone().into_bytes()));
+        }
+        self.office.give_up_values(&why);
     }
 
     /// Bounds what this rank has in flight: a submission waits until fewer than `most` of its tasks, and of the values that

@@ -12,6 +12,8 @@
 //! something. So the one that waits learns of a message late by a share of the time for which it has waited: ranks that
 //! wait for each other become faster with each message, and not slower.
 
+use crate::outbox::Outbox;
+use crate::quiet::{Notice, Quiet};
 use crate::trace::MessageLog;
 use crate::transport::{Arrived, Parcel, Tag, Transport};
 use crossbeam::queue::SegQueue;
@@ -52,6 +54,13 @@ enum Errand {
         tag: Tag,
         parcel: Box<dyn Parcel>,
     },
+    /// A value for a task of this urgency.
+    SendValue {
+        to: usize,
+        tag: Tag,
+        urgency: i32,
+        parcel: Box<dyn Parcel>,
+    },
     Receive {
         from: usize,
         tag: Tag,
@@ -59,8 +68,23 @@ enum Errand {
     },
     /// Something may have arrived.
     Look,
+    /// What this rank does while all wait.
+    Quiet(Doing),
     /// No message will come: everything awaited fails.
     GiveUp(Arc<str>),
+    /// No value will come: all that are awaited fail.
+    GiveUpValues(Arc<str>),
+}
+
+/// What a rank does while all wait for each other.
+#[derive(Clone, Copy)]
+pub(crate) enum Doing {
+    /// It begins to wait.
+    Begins,
+    /// It has tasks, and nothing has moved for a while, after so many of them.
+    Stays(u64),
+    /// It has none left, after so many.
+    Ends(u64),
 }
 
 /// Where errands are brought, and done.
@@ -74,6 +98,8 @@ pub(crate) struct Desk {
     is_timed: bool,
     thread: Unparker,
     closes: AtomicBool,
+    /// Whether nothing moves on any rank any more.
+    is_stuck: AtomicBool,
 }
 
 impl Desk {
@@ -81,8 +107,20 @@ impl Desk {
         self.ask(Errand::Send { to, tag, parcel });
     }
 
+    /// Sends a value for a task of this urgency: values for tasks that are more urgent overtake it while it waits.
+    pub(crate) fn send_value(&self, (to, tag): (usize, Tag), urgency: i32, parcel: Box<dyn Parcel>) {
+        self.ask(Errand::SendValue { to, tag, urgency, parcel });
+    }
+
     pub(crate) fn receive(&self, from: usize, tag: Tag, room: Box<dyn Room>) {
         self.ask(Errand::Receive { from, tag, room });
+    }
+
+    /// Tells what this rank does while all wait for each other. Returns whether nothing moves on any of them, and never
+    /// will.
+    pub(crate) fn tell(&self, doing: Doing) -> bool {
+        self.ask(Errand::Quiet(doing));
+        self.is_stuck.load(SeqCst)
     }
 
     /// Takes notice of a message that may have arrived.
@@ -103,6 +141,7 @@ impl Desk {
             let mut place = self.clerk.try_lock()?;
             let clerk = place.as_mut()?;
             let has_moved = clerk.work(&self.errands);
+            self.is_stuck.store(clerk.quiet.is_decided(), SeqCst);
             let left = if self.is_timed { clerk.note(has_moved) } else { Left::default() };
             drop(place);
             fence(SeqCst);
@@ -157,13 +196,17 @@ pub(crate) struct Office {
 impl Office {
     pub(crate) fn open(transport: Box<dyn Transport>, log: Option<MessageLog>) -> Result<Office, std::io::Error> {
         let (name, patience) = (format!("messages-{}", transport.rank()), transport.patience());
+        let quiet = Quiet::new(transport.rank(), transport.ranks());
         let clerk = Clerk {
             transport,
             log,
+            quiet,
+            outbox: Outbox::default(),
             awaited: HashMap::new(),
             early: HashMap::new(),
             waiting: 0,
             lost: None,
+            lost_values: None,
             looked: Instant::now(),
             moved: Instant::now(),
         };
@@ -175,6 +218,7 @@ impl Office {
             is_timed: patience.is_some(),
             thread: parker.unparker().clone(),
             closes: AtomicBool::new(false),
+            is_stuck: AtomicBool::new(false),
         };
         let desk = Arc::new(desk);
         let Some(patience) = patience else { return Ok(Office { desk, thread: None }) };
@@ -191,6 +235,11 @@ impl Office {
     pub(crate) fn give_up(&self, why: &str) {
         self.desk.ask(Errand::GiveUp(why.into()));
     }
+
+    /// Fails all values that are awaited now or later; ranks still talk to each other.
+    pub(crate) fn give_up_values(&self, why: &str) {
+        self.desk.ask(Errand::GiveUpValues(why.into()));
+    }
 }
 
 impl Drop for Office {
@@ -202,7 +251,10 @@ impl Drop for Office {
         }
         // Not dropped under the lock: leases end with it, and what they release may have errands.
         let clerk = self.desk.clerk.lock().take();
-        drop(clerk);
+        if let Some(Clerk { mut transport, mut outbox, .. }) = clerk {
+            // Others wait for it; the transport ends when it has been sent.
+            outbox.empty(&mut *transport);
+        }
     }
 }
 
@@ -212,6 +264,8 @@ struct Clerk {
     transport: Box<dyn Transport>,
     /// Present if events are recorded.
     log: Option<MessageLog>,
+    outbox: Outbox,
+    quiet: Quiet,
     awaited: HashMap<Key, VecDeque<Box<dyn Room>>>,
     /// Messages that came before their room: with the reason, if there is no value.
     early: HashMap<Key, VecDeque<Result<Vec<u8>, String>>>,
@@ -219,6 +273,8 @@ struct Clerk {
     waiting: usize,
     /// Why no message will come any more.
     lost: Option<Arc<str>>,
+    /// Why no value will come any more.
+    lost_values: Option<Arc<str>>,
     /// When somebody looked last.
     looked: Instant,
     /// When an errand or a message was there last.
@@ -235,6 +291,7 @@ impl Clerk {
                 self.run(errand);
                 moves = true;
             }
+            self.post();
             if !self.look() && !moves {
                 return has_moved;
             }
@@ -259,12 +316,16 @@ impl Clerk {
     fn run(&mut self, errand: Errand) {
         match errand {
             Errand::Send { to, tag, parcel } => {
-                if let Some(log) = &self.log {
-                    log.sent(to, tag, parcel.len());
+                if tag.is_of_value() {
+                    self.quiet.note_sent();
                 }
                 self.transport.send(to, tag, parcel);
             }
-            Errand::Receive { from, tag, room } => match (self.take_early((from, tag)), &self.lost) {
+            Errand::SendValue { to, tag, urgency, parcel } => {
+                self.quiet.note_sent();
+                self.outbox.add((to, tag), urgency, parcel);
+            }
+            Errand::Receive { from, tag, room } => match (self.take_early((from, tag)), self.lost_for(tag)) {
                 (Some(Ok(mut bytes)), _) => room.fill(&mut bytes),
                 (Some(Err(why)), _) => room.fail(&why),
                 (None, Some(why)) => room.fail(why),
@@ -274,8 +335,35 @@ impl Clerk {
                 }
             },
             Errand::Look => {}
+            Errand::Quiet(doing) => {
+                let notices = match doing {
+                    Doing::Begins => {
+                        self.quiet.begin();
+                        Vec::new()
+                    }
+                    Doing::Stays(tasks) => self.quiet.report(tasks),
+                    Doing::Ends(tasks) => self.quiet.end(tasks),
+                };
+                self.notify(notices);
+            }
             Errand::GiveUp(why) => self.lose(&why),
+            Errand::GiveUpValues(why) => self.lose_values(&why),
         }
+    }
+
+    /// Tells other ranks what this one knows of them all.
+    fn notify(&mut self, notices: Vec<Notice>) {
+        notices.into_iter().for_each(|(to, notice)| self.transport.send(to, Tag::QUIET, Box::new(notice)));
+    }
+
+    /// Begins to send what need not wait any more.
+    fn post(&mut self) {
+        let Clerk { transport, log, outbox, .. } = self;
+        outbox.post(&mut **transport, |to, tag, bytes| {
+            if let Some(log) = log {
+                log.sent(to, tag, bytes);
+            }
+        });
     }
 
     /// Fails what is awaited, now and later.
@@ -284,6 +372,22 @@ impl Clerk {
         all.into_values().flatten().for_each(|room| room.fail(why));
         self.waiting = 0;
         self.lost.get_or_insert_with(|| Arc::clone(why));
+    }
+
+    /// Fails values that are awaited, now and later.
+    fn lose_values(&mut self, why: &Arc<str>) {
+        let values: Vec<Key> = self.awaited.keys().filter(|(_, tag)| *tag != Tag::OWN).copied().collect();
+        for room in values.iter().filter_map(|key| self.awaited.remove(key)).flatten() {
+            self.waiting -= 1;
+            room.fail(why);
+        }
+        self.lost_values.get_or_insert_with(|| Arc::clone(why));
+    }
+
+    /// Why no message of this tag will come any more.
+    fn lost_for(&self, tag: Tag) -> Option<&Arc<str>> {
+        let values = || self.lost_values.as_ref().filter(|_| tag != Tag::OWN);
+        self.lost.as_ref().or_else(values)
     }
 
     fn take_early(&mut self, key: Key) -> Option<Result<Vec<u8>, String>> {
@@ -296,14 +400,25 @@ impl Clerk {
     }
 
     fn look(&mut self) -> bool {
-        let Clerk { transport, log, awaited, early, waiting, .. } = self;
-        let mut lost = None;
+        let Clerk { transport, log, awaited, early, waiting, quiet, .. } = self;
+        let (mut lost, mut stuck, mut notices) = (None, None, Vec::new());
         let has_looked = transport.look(&mut |from, tag, arrived| {
             let (whole_tag, len) = (tag, arrived.len());
             let (is_reason, tag) = tag.split();
             if is_reason && tag == Tag::OWN {
                 lost = Some(Arc::from(text(arrived)));
                 return;
+            }
+            if whole_tag == Tag::QUIET {
+                notices = quiet.take(from, &arrived.to_vec());
+                return;
+            }
+            if tag == Tag::STUCK {
+                stuck = Some(Arc::from(text(arrived)));
+                return;
+            }
+            if whole_tag.is_of_value() {
+                quiet.note_received();
             }
             let room = awaited.get_mut(&(from, tag)).and_then(VecDeque::pop_front);
             *waiting -= usize::from(room.is_some());
@@ -321,6 +436,10 @@ impl Clerk {
         });
         if let Some(why) = lost {
             self.lose(&why);
+        }
+        self.notify(notices);
+        if let Some(why) = stuck {
+            self.lose_values(&why);
         }
         has_looked
     }

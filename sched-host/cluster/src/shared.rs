@@ -4,6 +4,7 @@ use crate::agree::Deed;
 use crate::data::{Combine, Courier, Datum, Of};
 use crate::error::ClusterError;
 use crate::message::Message;
+use crate::submission::not_urgent;
 use crate::traffic::Traffic;
 use crate::{Cluster, State};
 use sched_graph::AccessMode;
@@ -113,7 +114,7 @@ impl Cluster {
         let mut state = self.state.lock();
         let index = state.data.next();
         state.log.note_deed(Deed::Register, rank, index);
-        if index >= self.most_tag / 2 - 2 {
+        if index >= self.most_tag / 2 - 3 {
             return Err(ClusterError::TooMany { most: index });
         }
         let (holders, bytes) = (Holders::owned_by(rank), bytes as u64);
@@ -149,7 +150,7 @@ impl Cluster {
     pub fn bring<D: Data>(&self, handle: &D, rank: usize) -> Result<(), ClusterError> {
         self.check_rank(rank)?;
         self.with_datum(handle, (Deed::Bring, rank), |datum, traffic| {
-            self.prepare(datum, AccessMode::Read, rank, traffic)
+            self.prepare(datum, AccessMode::Read, rank, (traffic, &mut not_urgent))
         })
     }
 
@@ -180,7 +181,7 @@ impl Cluster {
     /// If no rank owns the data.
     pub fn flush<D: Data>(&self, handle: &D) -> Result<(), ClusterError> {
         self.with_datum(handle, (Deed::Flush, 0), |datum, traffic| {
-            self.settle(datum, traffic)?;
+            self.settle(datum, (traffic, &mut not_urgent))?;
             if datum.holders.has_copy(self.rank) {
                 Arc::clone(&datum.courier).forget(&self.runtime)?;
             }
@@ -201,7 +202,7 @@ impl Cluster {
             known.remove(data).ok_or(ClusterError::NotShared { codelet: "(no codelet)".to_owned(), data })?;
         log.note_deed(Deed::Unregister, 0, datum.index);
         let has_part = datum.pending.contains(&(self.rank as u32));
-        self.settle(&mut datum, traffic)?;
+        self.settle(&mut datum, (traffic, &mut not_urgent))?;
         drop(state);
         if has_part && datum.holders.owner() != self.rank {
             // It may be passed on here, and the rank may end.

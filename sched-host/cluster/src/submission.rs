@@ -7,7 +7,7 @@ use crate::traffic::{InFlight, Traffic};
 use crate::{Cluster, State};
 use sched_graph::AccessMode;
 use sched_graph::ranks::rank_of;
-use sched_runtime::{AccessList, Codelet, SubmitError, TaskBuilder, TaskRef};
+use sched_runtime::{AccessList, Codelet, TaskBuilder, TaskRef};
 use sched_text::hash::{GAMMA, fold};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -17,6 +17,14 @@ use std::sync::Arc;
 enum Arrival {
     Replaces,
     Adds,
+}
+
+/// The priority of the task for which a value is sent, known to those that ask.
+pub(crate) type Urgency<'a> = &'a mut dyn FnMut() -> i32;
+
+/// The priority of a value that is sent for no task.
+pub(crate) fn not_urgent() -> i32 {
+    0
 }
 
 impl Cluster {
@@ -45,9 +53,9 @@ impl Cluster {
         self.submit_to(Some(rank), task)
     }
 
-    /// [`submit`](Self::submit), for programs whose ranks are many: the task is built only where it runs, and `with` sets
-    /// its priority, name and so on there. A task of another rank costs half as much as with `submit`, since its data is
-    /// looked up and not held.
+    /// [`submit`](Self::submit), for programs whose ranks are many: `with`, which sets priority, name, context and so on,
+    /// is called only where the task runs, and where a value is sent for it, since that goes by the task's priority. A task
+    /// of other ranks costs half as much as with `submit`: its data is looked up and not held.
     ///
     /// ```
     /// # use sched_cluster::{Cluster, ClusterError};
@@ -71,17 +79,17 @@ impl Cluster {
     ///
     /// # Errors
     /// As for [`submit`](Self::submit).
-    pub fn submit_with<L: AccessList, P: Send + 'static>(
-        &self,
-        codelet: &Codelet<L, P>,
+    pub fn submit_with<'t, L: AccessList, P: Send + 'static>(
+        &'t self,
+        codelet: &'t Codelet<L, P>,
         params: P,
         data: L::Passed<'_>,
-        with: impl for<'t> FnOnce(TaskBuilder<'t, L, P>) -> TaskBuilder<'t, L, P>,
+        with: impl FnOnce(TaskBuilder<'t, L, P>) -> TaskBuilder<'t, L, P>,
     ) -> Result<Option<TaskRef>, ClusterError> {
         let mut state = self.state.lock();
         let accesses = state.data.accesses(codelet.name(), |visitor| L::visit_passed(&data, visitor))?;
         let rank = self.place(&mut state, None, codelet.name(), &accesses);
-        self.carry_out(&mut state, rank, &accesses, || with(self.runtime.task_with(codelet, params, data)).submit())
+        self.carry_out(&mut state, rank, &accesses, || with(self.runtime.task_with(codelet, params, data)))
     }
 
     fn submit_to<L: AccessList, P: Send + 'static>(
@@ -92,7 +100,7 @@ impl Cluster {
         let mut state = self.state.lock();
         let accesses = state.data.accesses(task.codelet_name(), |visitor| task.each_access(visitor))?;
         let rank = self.place(&mut state, rank, task.codelet_name(), &accesses);
-        self.carry_out(&mut state, rank, &accesses, || task.submit())
+        self.carry_out(&mut state, rank, &accesses, || task)
     }
 
     /// Notes a task with these accesses. Returns the rank that runs it.
@@ -114,24 +122,34 @@ impl Cluster {
 
     /// Sends and receives what a task on `rank` needs, and submits it if that is this one.
     #[inline]
-    fn carry_out(
+    fn carry_out<'t, L: AccessList, P: Send + 'static>(
         &self,
         state: &mut State,
         rank: usize,
         accesses: &Accesses,
-        submit: impl FnOnce() -> Result<TaskRef, SubmitError>,
+        build: impl FnOnce() -> TaskBuilder<'t, L, P>,
     ) -> Result<Option<TaskRef>, ClusterError> {
         let State { data, traffic, submitted: number, numbers, .. } = state;
+        let (mut build, mut task, mut known) = (Some(build), None, None);
+        if rank == self.rank
+            && let Some(build) = build.take()
+        {
+            let built = build();
+            known = Some(built.urgency());
+            task = Some(built);
+        }
+        // Elsewhere it takes a task that is built, which most submissions do without.
+        let mut urgency = || *known.get_or_insert_with(|| build.take().map_or(0, |build| build().urgency()));
         for (place, mode) in accesses {
             match mode {
                 AccessMode::Redux => self.contribute(data.at_mut(*place), rank)?,
-                _ => self.prepare(data.at_mut(*place), *mode, rank, traffic)?,
+                _ => self.prepare(data.at_mut(*place), *mode, rank, (traffic, &mut urgency))?,
             }
         }
         let mut task_here = None;
-        if rank == self.rank {
+        if let Some(task) = task {
             traffic.make_room(&self.runtime);
-            let submitted = submit()?;
+            let submitted = task.submit()?;
             traffic.note(|| InFlight::Task(submitted));
             if self.is_recorded {
                 numbers.push((submitted.sequence(), *number));
@@ -141,7 +159,7 @@ impl Cluster {
         for (place, _) in accesses.iter().filter(|(_, mode)| mode.writes() && *mode != AccessMode::Redux) {
             let datum = data.at_mut(*place);
             if let Some(owner) = datum.holders.write(rank) {
-                self.move_value(datum, (rank, owner), Arrival::Replaces, traffic)?;
+                self.move_value(datum, (rank, owner), Arrival::Replaces, (traffic, &mut urgency))?;
             }
         }
         Ok(task_here)
@@ -153,12 +171,12 @@ impl Cluster {
         datum: &mut Datum,
         mode: AccessMode,
         rank: usize,
-        traffic: &mut Traffic,
+        (traffic, urgency): (&mut Traffic, Urgency<'_>),
     ) -> Result<(), ClusterError> {
         if mode.reads() {
-            self.settle(datum, traffic)?;
+            self.settle(datum, (traffic, urgency))?;
             if let Some(from) = datum.holders.bring(rank) {
-                self.move_value(datum, (from, rank), Arrival::Replaces, traffic)?;
+                self.move_value(datum, (from, rank), Arrival::Replaces, (traffic, urgency))?;
             }
         } else if rank == self.rank && !datum.holders.has(rank) {
             Arc::clone(&datum.courier).make_room(&self.runtime)?;
@@ -184,7 +202,11 @@ impl Cluster {
     }
 
     /// Adds the parts of a reduction to the value of its owner, along a binomial tree of those that have any.
-    pub(crate) fn settle(&self, datum: &mut Datum, traffic: &mut Traffic) -> Result<(), ClusterError> {
+    pub(crate) fn settle(
+        &self,
+        datum: &mut Datum,
+        (traffic, urgency): (&mut Traffic, Urgency<'_>),
+    ) -> Result<(), ClusterError> {
         if datum.pending.is_empty() {
             return Ok(());
         }
@@ -195,7 +217,7 @@ impl Cluster {
         let mut step = 1;
         while step < ranks.len() {
             for to in (0..ranks.len() - step).step_by(2 * step) {
-                self.move_value(datum, (ranks[to + step], ranks[to]), Arrival::Adds, traffic)?;
+                self.move_value(datum, (ranks[to + step], ranks[to]), Arrival::Adds, (traffic, urgency))?;
             }
             step *= 2;
         }
@@ -208,7 +230,7 @@ impl Cluster {
         datum: &Datum,
         (from, to): (usize, usize),
         arrival: Arrival,
-        traffic: &mut Traffic,
+        (traffic, urgency): (&mut Traffic, Urgency<'_>),
     ) -> Result<(), ClusterError> {
         if from != self.rank && to != self.rank {
             return Ok(());
@@ -216,7 +238,8 @@ impl Cluster {
         traffic.make_room(&self.runtime);
         let (courier, desk) = (Arc::clone(&datum.courier), self.office.desk());
         let peer = if from == self.rank { to } else { from };
-        let route = Route { peer, tag: datum.tag(), flight: traffic.flights.begin() };
+        let urgency = if from == self.rank { urgency() } else { 0 };
+        let route = Route { peer, tag: datum.tag(), urgency, flight: traffic.flights.begin() };
         if from == self.rank {
             traffic.sent.values += 1;
             traffic.sent.bytes += datum.bytes;

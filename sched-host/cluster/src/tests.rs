@@ -172,6 +172,28 @@ fn a_task_is_built_only_where_it_runs() {
 }
 
 #[test]
+fn a_rank_that_sends_for_a_task_learns_its_priority() {
+    let asked = on_ranks(3, |cluster| {
+        let add = cluster.runtime().codelet::<(Read<u64>, ReadWrite<u64>), ()>("add").cpu("add", |_, (x, y)| *y += x);
+        let add = add.build();
+        let [x, y] = [0, 1].map(|rank| cluster.register_on(rank, || 1_u64, || 0).expect("a rank"));
+        let asked = [false, true].map(|_| {
+            let mut is_asked = false;
+            let task = cluster.submit_with(&add, (), (&x, &y), |task| {
+                is_asked = true;
+                task.priority(3)
+            });
+            task.expect("it is sound");
+            is_asked
+        });
+        cluster.wait_all().expect("all is well");
+        asked
+    });
+    // Rank 0 sends for the first one.
+    assert_eq!(asked, [[true, false], [true, true], [false, false]]);
+}
+
+#[test]
 fn values_are_sent_once_and_again_after_a_write() {
     let sent = on_ranks(2, |cluster| {
         let runtime = cluster.runtime();

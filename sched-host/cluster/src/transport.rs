@@ -14,9 +14,15 @@ impl Tag {
     /// Messages of the ranks themselves.
     pub(crate) const OWN: Tag = Tag(0);
 
+    /// The reason why a rank sends no values any more.
+    pub(crate) const STUCK: Tag = Tag(2);
+
+    /// What ranks on which nothing moves tell each other.
+    pub(crate) const QUIET: Tag = Tag(3);
+
     /// The tag of the datum with this index.
     pub(crate) fn of_datum(index: u32) -> Tag {
-        Tag(2 * index + 2)
+        Tag(2 * index + 4)
     }
 
     /// The tag under which the reason is sent why there is no value.
@@ -26,7 +32,12 @@ impl Tag {
 
     /// The index of the datum whose value it stands for; `None` for other messages.
     pub(crate) fn datum(self) -> Option<u32> {
-        (self.0 & 1 == 0).then(|| (self.0 / 2).checked_sub(1)).flatten()
+        (self.0 & 1 == 0).then(|| (self.0 / 2).checked_sub(2)).flatten()
+    }
+
+    /// Whether it is the tag of a value, or of the reason why there is none.
+    pub(crate) fn is_of_value(self) -> bool {
+        self.0 >= Tag::of_datum(0).0
     }
 
     /// Whether the message is a reason; and the tag of the datum.
@@ -99,6 +110,9 @@ pub(crate) trait Transport: Send {
 
     /// Number of messages that are being sent.
     fn sending(&self) -> usize;
+
+    /// Number of those for one rank.
+    fn sending_to(&self, rank: usize) -> usize;
 
     /// The longest time between two looks while messages are awaited; `None` if the one that sends a message sees to it
     /// that it is taken.

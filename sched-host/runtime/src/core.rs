@@ -14,6 +14,7 @@ use super::task::nest::NestState;
 use super::task::outcomes::Outcomes;
 use super::task::record::{Dependent, Record, Records, TaskKey};
 use super::task::submit::{Restriction, TaskRef};
+use super::wait::lease::QuietHook;
 use super::worker::progression::Progression;
 use super::worker::stats::WorkerCounters;
 use crate::context::{ContextCore, PolicyEnv, Roster};
@@ -65,6 +66,7 @@ pub(crate) struct Core {
     pub(crate) outside: AtomicU64,
     /// What workers without a task do for the program.
     pub(crate) progression: Progression,
+    pub(crate) quiet_hook: QuietHook,
     /// Slots that never held a job.
     fresh: Mutex<Vec<TaskPlace>>,
     pub(crate) stop: AtomicBool,
@@ -170,6 +172,7 @@ impl Core {
             own_accesses: OwnAccesses::default(),
             outside: AtomicU64::new(0),
             progression: Progression::default(),
+            quiet_hook: QuietHook::default(),
             fresh: Mutex::default(),
             stop: AtomicBool::new(false),
             ended: Ended::default(),

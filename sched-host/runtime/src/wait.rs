@@ -368,9 +368,18 @@ impl<'a> Turn<'a> {
         Ok(if waits { None } else { Some(entered.into_turn(runtime)) })
     }
 
-    /// Enters the turn at data with this header.
+    /// Enters the turn at data with this header, for a guard.
     #[track_caller]
     fn enter(runtime: &Submitter, header: &Arc<DataHeader>, mode: AccessMode) -> Result<Entered, DataError> {
+        Turn::enter_for(runtime, (header, mode), Some(Asked::here(header.id, mode)))
+    }
+
+    /// Enters the turn at data with this header, for a guard if one was asked for.
+    fn enter_for(
+        runtime: &Submitter,
+        (header, mode): (&Arc<DataHeader>, AccessMode),
+        asked: Option<Asked>,
+    ) -> Result<Entered, DataError> {
         let core = &runtime.core;
         if header.runtime() != core.id {
             return Err(DataError::Foreign);
@@ -386,7 +395,6 @@ impl<'a> Turn<'a> {
             (Came::GivenUp(slot), Some(core)) => core.end_access(SlotId(slot)),
             (_, None) => {}
         };
-        let asked = Some(Asked::here(header.id, mode));
         let rare = RareFields { callback: Some(Box::new(ready)), asked, ..RareFields::default() };
         let key = runtime.enter_turn(header, mode, rare);
         Ok(Entered { key, shared })

@@ -97,3 +97,16 @@ fn wrong_contexts_are_reported() {
     error(2, &["--context", ":workers=0"], &["a context has a name"]);
     error(2, &["--context", "a", "--repeat", "3"], &["--repeat", "cannot be used with"]);
 }
+
+#[test]
+fn each_rank_swaps_its_policy() {
+    let seen = json(&[&SMALL[..], &["--ranks", "2", "--swap-to", "tree-ws"]].concat());
+    for rank in seen["per_rank"].as_array().unwrap() {
+        assert_eq!(rank["swap"]["policy"], "tree-ws", "{rank}");
+        assert!(rank["swap"]["after_tasks"].as_u64().unwrap() >= 5, "{rank}");
+    }
+    let ran = cholesky(&[&SMALL[..], &["--ranks", "2", "--swap-to", "tree-ws"]].concat());
+    assert!(ran.code == 0 && ran.out.contains("tree-eager → tree-ws after "), "{ran:?}");
+    let ran = cholesky(&[&SMALL[..], &["--ranks", "2", "--swap-to", "no-such"]].concat());
+    assert!(ran.code == 1 && ran.err.contains("there is no policy `no-such`"), "{ran:?}");
+}

@@ -77,3 +77,24 @@ fn a_run_of_a_comparison_that_stalls_is_named() {
     assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran:?}");
     assert!(ran.err.contains("bad.kdl, round 1 of 5") && ran.err.contains("the run has stalled"), "{ran:?}");
 }
+
+#[test]
+fn components_that_misbehave_on_ranks_are_named_with_their_rank() {
+    let mut seen = with_bad("panics-in-push after=3", &["--ranks", "2", "--json"]).json();
+    assert_eq!(seen["tasks"], 20, "{seen}");
+    for (number, rank) in seen["per_rank"].take().as_array().unwrap().iter().enumerate() {
+        let fault = &rank["faults"][0];
+        assert_eq!((&rank["rank"], &fault["component"]), (&number.into(), &"panics-in-push".into()), "{rank}");
+    }
+    let ran = with_bad("panics-in-push after=3", &["--ranks", "2"]);
+    assert!(ran.code == 0 && ran.out.contains("(ok, "), "{ran:?}");
+    for rank in ["fault on rank 0: ", "fault on rank 1: "] {
+        assert!(ran.err.contains(&format!("{rank}component `panics-in-push` of ")), "{ran:?}");
+    }
+    // Each rank waits for what the other keeps.
+    let ran = with_bad("hoarder", &["--ranks", "2", "--quiet-period", "0.1"]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran:?}");
+    for shown in ["rank 0: the run has stalled", "hoarder", "1 are in the tree"] {
+        assert!(ran.err.contains(shown), "`{shown}` is not in {}", ran.err);
+    }
+}

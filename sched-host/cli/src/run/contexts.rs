@@ -15,7 +15,7 @@ use sched_runtime::Runtime;
 use sched_runtime::context::{Governor, SchedContext};
 use sched_workloads::linalg::Precision;
 use sched_workloads::workload::{Factored, Figures, Workload};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -37,10 +37,11 @@ pub(super) struct Ran {
     residual: f64,
 }
 
-#[derive(Clone, Serialize)]
+/// A swap while tasks run.
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Swap {
-    policy: String,
-    after_tasks: u64,
+    pub(super) policy: String,
+    pub(super) after_tasks: u64,
 }
 
 impl<W: Workload> Series<'_, W> {
@@ -188,7 +189,7 @@ fn run_in<W: Workload>(
 
 /// Swaps the policy when `after` tasks have ended; after the last one, if the work is done before this thread checks.
 /// Does nothing if the work fails before.
-fn swap(context: &SchedContext, to: &str, after: u64, ended: &Receiver<()>) -> miette::Result<Option<Swap>> {
+pub(super) fn swap(context: &SchedContext, to: &str, after: u64, ended: &Receiver<()>) -> miette::Result<Option<Swap>> {
     const LOOK: Duration = Duration::from_millis(1);
     loop {
         let goes_on = ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout);

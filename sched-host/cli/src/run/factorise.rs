@@ -15,7 +15,7 @@ use crate::size;
 use crate::streams::Sink;
 use crate::values::positive;
 use clap::ValueEnum;
-use miette::{IntoDiagnostic, WrapErr};
+use miette::{IntoDiagnostic, WrapErr, miette};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sched_machine::energy::EnergyMeter;
 use sched_machine::topology::Topology;
@@ -87,6 +87,12 @@ pub(super) fn factorise<W: OnRanks>(
     let policies = options.policies()?;
     let runs = options.rounds(policies.len()).saturating_mul(policies.len());
     let ranks = options.ranks()?;
+    if ranks.is_some() {
+        options.check_for_ranks()?;
+        if args.precision != PrecisionOption::Double {
+            return Err(miette!("several ranks compute in double precision"));
+        }
+    }
     // Processes of `mpirun` have the same command line, and one of them writes.
     let writes = ranks.is_none_or(Ranks::is_first);
     let files = if writes { options.pictures.open_alone(runs)? } else { PictureFiles::default() };

@@ -25,18 +25,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What several ranks cannot have.
-const ALONE: [&str; 10] = [
-    "contexts",
-    "goals",
-    "swap_to",
-    "repeat",
-    "warm_up",
-    "watch_plugins",
-    "main_worker",
-    "memory_nodes",
-    "calibrate",
-    "energy",
-];
+const ALONE: [&str; 9] =
+    ["contexts", "goals", "repeat", "warm_up", "watch_plugins", "main_worker", "memory_nodes", "calibrate", "energy"];
 
 /// Policies, workers, repetitions and output.
 #[derive(clap::Args, Clone, Debug)]
@@ -47,7 +37,7 @@ pub(super) struct Options {
     #[command(flatten)]
     pub(super) contexts: ContextOptions,
 
-    /// Swap to this policy when half of the tasks have ended, in each context
+    /// Swap to this policy when half of the tasks have ended, in each context, or on each of several ranks
     #[arg(long, value_name = "POLICY", value_parser = POLICY, hide_possible_values = true)]
     pub(super) swap_to: Option<String>,
 
@@ -150,6 +140,28 @@ impl Options {
     /// If this is a process of `mpirun`, and the program knows no MPI.
     pub(super) fn ranks(&self) -> miette::Result<Option<Ranks>> {
         Ranks::of(self.ranks, |name| std::env::var(name).ok())
+    }
+
+    /// Refuses what several ranks cannot have. The command line does so for `--ranks`, and knows nothing of `mpirun`.
+    pub(super) fn check_for_ranks(&self) -> miette::Result<()> {
+        let asked = [
+            (!self.contexts.contexts.is_empty(), "--context"),
+            (self.contexts.goals.is_some(), "--goals"),
+            (self.repeat.is_some(), "--repeat"),
+            (self.warm_up > 0, "--warm-up"),
+            (self.watch_plugins, "--watch-plugins"),
+            (self.main.main_worker, "--main-worker"),
+            (self.memory_nodes.is_some(), "--memory-nodes"),
+            (self.calibrate, "--calibrate"),
+            (self.energy, "--energy"),
+        ];
+        match asked.iter().find(|(is_asked, _)| *is_asked) {
+            None => Ok(()),
+            Some((_, option)) => Err(miette!(
+                help = "start it without `mpirun`, or leave the option out",
+                "{option} is for a run on one rank, and this is one of several processes of `mpirun`"
+            )),
+        }
     }
 
     /// The options of each of several ranks on this machine.

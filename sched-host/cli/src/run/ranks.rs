@@ -4,22 +4,27 @@ mod recorded;
 
 pub(super) use recorded::Files;
 
+use super::contexts::{Swap, swap};
 use super::options::Options;
 use super::problem::Problem;
 use super::report::block;
+use crate::beside::beside;
 use crate::json;
 use crate::progress::Progress;
 use crate::ranks::Ranks;
 use crate::streams;
 use crate::table::table;
 use miette::{IntoDiagnostic, miette};
+use parking_lot::Mutex;
 use recorded::Recorded;
 use sched_cluster::{Cluster, ClusterError};
 use sched_machine::topology::Topology;
+use sched_policy::Source;
 use sched_tree::plugin::Registry;
 use sched_workloads::linalg::Entries;
 use sched_workloads::workload::{Factored, OnRanks};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -36,12 +41,19 @@ pub(super) struct Together<'a> {
 }
 
 /// What a rank did.
-#[derive(Serialize, Clone, Copy)]
+#[derive(Serialize, Deserialize)]
 struct RankShare {
     rank: usize,
     tasks: u64,
     /// How much of the time its workers were busy, from 0 to 1.
     busy_share: f64,
+    /// The policy swapped in there.
+    swap: Option<Swap>,
+    /// Faults of components there.
+    faults: Vec<Value>,
+    /// The same in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    said: Vec<String>,
 }
 
 /// The report. Fields are JSON keys.
@@ -74,22 +86,48 @@ fn on_rank<W: OnRanks>(
 ) -> Result<Outcome<W::Factors>, ClusterError> {
     let (workload, of) = problem.line();
     cluster.compare("what they factorise", &format!("{workload}, {of}"))?;
+    cluster.compare("the policy to swap to", options.swap_to.as_deref().unwrap_or("none"))?;
     let recorded = [("a trace", options.pictures.wanted()), ("the graph", options.is_recorded())];
     let recorded: Vec<&str> = recorded.iter().filter_map(|(what, wanted)| wanted.then_some(*what)).collect();
     cluster.compare("what they record", &format!("[{}]", recorded.join(", ")))?;
-    let factored = W::run_on(cluster, matrix, problem.tile_size)?;
-    let (tasks, busy) = (factored.figures.tasks, factored.figures.busy_share());
-    let all = cluster.exchange(&[tasks.to_le_bytes(), busy.to_le_bytes()].concat())?;
-    let word = |bytes: &[u8], at: usize| {
-        bytes.get(at..at + 8).and_then(|word| word.try_into().ok()).map_or(0, u64::from_le_bytes)
+    let swapped = Mutex::new(Ok(None));
+    let work = || W::run_on(cluster, matrix, problem.tile_size);
+    let factored = match &options.swap_to {
+        None => work(),
+        Some(policy) => {
+            // Half of the tasks of a rank in the mean.
+            let after = W::tasks(problem.tiles as f64) as u64 / (2 * cluster.ranks() as u64);
+            let context = cluster.runtime().default_context();
+            beside(&|ended| *swapped.lock() = swap(&context, policy, after, ended), work)
+        }
     };
-    let share = |(rank, bytes): (usize, &Vec<u8>)| RankShare {
-        rank,
-        tasks: word(bytes, 0),
-        busy_share: f64::from_bits(word(bytes, 8)),
+    let faults = cluster.runtime().faults();
+    let factored = factored.inspect_err(|_| {
+        // Nobody reports for this rank.
+        let progress = Progress::new(false, false);
+        faults.iter().for_each(|fault| progress.warn(&format!("fault on rank {}: {fault}", cluster.rank())));
+    })?;
+    let swapped = swapped.into_inner();
+    agree(cluster, swapped.as_ref().err().map(|error| format!("rank {}: {error}", cluster.rank())))?;
+    let share = RankShare {
+        rank: cluster.rank(),
+        tasks: factored.figures.tasks,
+        busy_share: factored.figures.busy_share(),
+        swap: swapped.ok().flatten(),
+        faults: faults.iter().filter_map(|fault| serde_json::to_value(fault).ok()).collect(),
+        said: faults.iter().map(ToString::to_string).collect(),
     };
-    let per_rank = all.iter().enumerate().map(share).collect();
+    let all = cluster.collect(&serde_json::to_vec(&share).unwrap_or_default())?.unwrap_or_default();
+    let per_rank = all.iter().filter_map(|bytes| serde_json::from_slice(bytes).ok()).collect();
     Ok(Outcome { per_rank, factored, recorded: Recorded::collect(cluster, options)? })
+}
+
+/// Fails on all ranks what failed on one.
+fn agree(cluster: &Cluster, problem: Option<String>) -> Result<(), ClusterError> {
+    let words = cluster.exchange(problem.unwrap_or_default().as_bytes())?;
+    let words = words.iter().filter(|word| !word.is_empty()).map(|word| String::from_utf8_lossy(word).into_owned());
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { Ok(()) } else { Err(ClusterError::Failed(words)) }
 }
 
 impl Together<'_> {
@@ -108,6 +146,10 @@ impl Together<'_> {
             ));
         };
         let policy = policy.clone();
+        if let Some(policy) = &self.options.swap_to {
+            // Checked before anything runs.
+            Source::find(policy)?.policy()?;
+        }
         let options = self.options.of_rank(&self.topology, self.ranks.here());
         self.problem.workers = options.worker_count(&self.topology);
         let start = || options.start(&self.registry, &self.topology, &policy);
@@ -130,6 +172,12 @@ impl Together<'_> {
         let Outcome { factored: Factored { factors, figures }, per_rank, recorded } = outcome;
         let factors = factors.expect("rank 0 has the factors");
         let residual = self.progress.phase("checking the result", || W::residual(matrix, &factors));
+        let mut per_rank = per_rank;
+        let said = |share: &mut RankShare| {
+            let rank = share.rank;
+            std::mem::take(&mut share.said).into_iter().map(move |fault| format!("fault on rank {rank}: {fault}"))
+        };
+        let said: Vec<String> = per_rank.iter_mut().flat_map(said).collect();
         let report = Report {
             problem: self.problem,
             policy,
@@ -150,6 +198,9 @@ impl Together<'_> {
             }
             out.flush().into_diagnostic()
         })?;
+        if !is_json {
+            said.iter().for_each(|line| self.progress.warn_once(line));
+        }
         // The report is printed even if a file cannot be written.
         let written = recorded.write(&report.problem, files, out);
         report.problem.check(residual, || W::caveat(matrix))?;
@@ -159,18 +210,28 @@ impl Together<'_> {
 }
 
 impl Report {
+    /// The policy, and on which ranks another has taken its place after how many tasks there.
+    fn policy_line(&self) -> String {
+        let swapped = self.per_rank.iter().filter_map(|share| share.swap.as_ref().zip(Some(share.rank)));
+        let swapped: Vec<(&Swap, usize)> = swapped.collect();
+        let Some((first, _)) = swapped.first() else { return self.policy.clone() };
+        let after = |(swap, rank): &(&Swap, usize)| format!("{} tasks on rank {rank}", swap.after_tasks);
+        let after = swapped.iter().map(after).collect::<Vec<_>>().join(", ");
+        format!("{} → {} after {after}", self.policy, first.policy)
+    }
+
     fn text(&self) -> String {
         let workers = if self.problem.workers == 1 { "worker" } else { "workers" };
         let lines = [
             self.problem.line(),
-            ("policy", self.policy.clone()),
+            ("policy", self.policy_line()),
             ("ranks", format!("{}, with {} {workers} each", self.ranks, self.problem.workers)),
             ("tasks", self.tasks.to_string()),
             ("time", format!("{:.4} s", self.makespan_s)),
             ("speed", format!("{:.1} GFlop/s", self.gflops)),
             self.problem.residual_line(self.residual),
         ];
-        let rows = self.per_rank.iter().map(|RankShare { rank, tasks, busy_share }| {
+        let rows = self.per_rank.iter().map(|RankShare { rank, tasks, busy_share, .. }| {
             [rank.to_string(), tasks.to_string(), format!("{:.1}", 100.0 * busy_share)]
         });
         format!("{}\n{}\n", block(&lines), table(["RANK", "TASKS", "BUSY (%)"], rows, 0..3))

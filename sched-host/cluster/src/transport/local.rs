@@ -68,6 +68,10 @@ impl Transport for Local {
         0
     }
 
+    fn sending_to(&self, _rank: usize) -> usize {
+        0
+    }
+
     fn patience(&self) -> Option<Duration> {
         None
     }

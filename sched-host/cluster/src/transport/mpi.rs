@@ -30,6 +30,7 @@ unsafe impl Send for Mpi {}
 
 /// A message that is being sent.
 struct Sending {
+    to: usize,
     /// `None` once it has ended. Dropped before the parcel.
     request: Option<Request<'static, [u8], StaticScope>>,
     _parcel: Box<dyn Parcel>,
@@ -90,14 +91,14 @@ impl Transport for Mpi {
     }
 
     fn send(&mut self, to: usize, tag: Tag, parcel: Box<dyn Parcel>) {
-        let (to, tag) = (to as i32, tag.0 as i32);
+        let tag = tag.0 as i32;
         let mut request = None;
         parcel.with(&mut |bytes| {
             // SAFETY: the parcel is kept until the request has ended; see the module.
             let bytes: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
-            request = Some(self.world.process_at_rank(to).immediate_send_with_tag(StaticScope, bytes, tag));
+            request = Some(self.world.process_at_rank(to as i32).immediate_send_with_tag(StaticScope, bytes, tag));
         });
-        self.sending.push(Sending { request, _parcel: parcel });
+        self.sending.push(Sending { to, request, _parcel: parcel });
     }
 
     fn look(&mut self, deliver: &mut dyn FnMut(usize, Tag, &mut dyn Arrived)) -> bool {
@@ -114,6 +115,10 @@ impl Transport for Mpi {
 
     fn sending(&self) -> usize {
         self.sending.len()
+    }
+
+    fn sending_to(&self, rank: usize) -> usize {
+        self.sending.iter().filter(|sending| sending.to == rank).count()
     }
 
     fn patience(&self) -> Option<Duration> {

@@ -108,6 +108,8 @@ pub struct StallReport {
     pub waiting: u64,
     /// Guards of data that the program holds. Each counts as unfinished.
     pub guards: Vec<HeldGuard>,
+    /// Number of [leases](crate::Lease) that have not ended. Each counts as unfinished.
+    pub leases: u64,
     /// Unfinished tasks that left the tree and wait for a worker that can execute them.
     pub fallback: u64,
     /// Each context, the default one first.
@@ -174,6 +176,11 @@ impl fmt::Display for StallReport {
         )?;
         for guard in &self.guards {
             writeln!(f, "  {guard}")?;
+        }
+        match self.leases {
+            0 => {}
+            1 => writeln!(f, "  1 lease of data waits for something outside")?,
+            leases => writeln!(f, "  {leases} leases of data wait for something outside")?,
         }
         let several = self.contexts.len() > 1;
         for context in self.contexts.iter().filter(|context| several || context.workers.is_empty()) {

@@ -219,6 +219,13 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         L::visit(&self.handles, &mut |header, mode| visitor(header.number(), mode));
     }
 
+    /// The priority that was set, or 0, for those who submit on behalf of others.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn urgency(&self) -> i32 {
+        self.priority.unwrap_or(0)
+    }
+
     /// Sets the context whose workers execute the task, by its policy. The default is the current context of this
     /// thread: inside a task, that of the task; within [`SchedContext::with`], that context; else the runtime's default
     /// context.

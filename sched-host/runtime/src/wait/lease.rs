@@ -10,15 +10,16 @@ use parking_lot::Mutex;
 use sched_graph::AccessMode;
 use sched_tree::SlotId;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
+use std::sync::{Arc, OnceLock};
 use std::task::{Wake, Waker};
 
 /// A turn at data that has come. It may be moved to another thread, and ends when it is dropped. Data that was leased for
 /// writing and not written keeps its value.
 ///
-/// From the request for a lease to its end, a run without progress does not count as stalled: it depends on what the
-/// runtime does not see.
+/// While there are leases, a run without progress does not count as stalled, since it depends on what the runtime does not
+/// see, unless the program [says](Runtime::quiet_hook) that nothing will come. A lease that has not come yet depends on
+/// the tasks before it, and they may be stalled.
 pub struct Lease<D: Data> {
     handle: D,
     submitter: Submitter,
@@ -80,14 +81,25 @@ impl Drop for Outside {
     }
 }
 
+/// Asks the program whether something will still come from outside; set once.
+#[derive(Default)]
+pub(crate) struct QuietHook(OnceLock<Box<dyn Fn(u64) -> bool + Send + Sync>>);
+
+impl QuietHook {
+    /// Whether the program knows that nothing will come, after so many tasks.
+    pub(crate) fn ends(&self, tasks: u64) -> bool {
+        self.0.get().is_some_and(|hook| hook(tasks))
+    }
+}
+
 /// A lease that has not come, with what to do then.
-struct Coming<D: Data, F>(Mutex<Option<(D, Entered, Outside, F)>>);
+struct Coming<D: Data, F>(Mutex<Option<(D, Entered, Arc<Core>, F)>>);
 
 impl<D: Data + Clone + Send, F: FnOnce(Lease<D>) + Send> Coming<D, F> {
     fn come(&self) {
-        let Some((handle, entered, outside, then)) = self.0.lock().take() else { return };
-        let submitter = Submitter { core: Arc::clone(&outside.0) };
-        then(Lease { handle, submitter, slot: entered.key.slot, _outside: outside });
+        let Some((handle, entered, core, then)) = self.0.lock().take() else { return };
+        let outside = Outside::new(&core);
+        then(Lease { handle, submitter: Submitter { core }, slot: entered.key.slot, _outside: outside });
     }
 }
 
@@ -104,7 +116,7 @@ impl Runtime {
     ///
     /// ```
     /// use sched_runtime::{ReadWrite, Runtime};
-    /// # use std::sync::Arc;
+    /// # use std::sync::{Arc, OnceLock};
     /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
     /// # let runtime = Runtime::builder().registry(components).workers(1).build()?;
     /// let count = runtime.codelet::<(ReadWrite<u64>,), ()>("count").cpu("count", |_, (x,)| *x += 1).build();
@@ -127,7 +139,6 @@ impl Runtime {
     ///
     /// # Panics
     /// If a task of this runtime calls it.
-    #[track_caller]
     pub fn lease_read<D: Data + Clone + Send>(
         &self,
         handle: &D,
@@ -144,7 +155,6 @@ impl Runtime {
     ///
     /// # Panics
     /// If a task of this runtime calls it.
-    #[track_caller]
     pub fn lease_write<D: Data + Clone + Send>(
         &self,
         handle: &D,
@@ -153,16 +163,24 @@ impl Runtime {
         self.lease(handle, AccessMode::Write, then)
     }
 
-    #[track_caller]
+    /// Has a thread that waits for tasks call `hook` with the number of tasks so far, each quiet period in which nothing
+    /// moves while there are [leases](Lease). If it returns true, what the leases are held for will not come: the run
+    /// has stalled. Without a hook, it never has while there are leases. It must be short, and wait for nothing.
+    ///
+    /// Returns whether the hook is set: a runtime has at most one.
+    pub fn quiet_hook(&self, hook: impl Fn(u64) -> bool + Send + Sync + 'static) -> bool {
+        self.core.quiet_hook.0.set(Box::new(hook)).is_ok()
+    }
+
     fn lease<D: Data + Clone + Send>(
         &self,
         handle: &D,
         mode: AccessMode,
         then: impl FnOnce(Lease<D>) + Send + 'static,
     ) -> Result<(), DataError> {
-        let entered = Turn::enter(self, handle.header(), mode)?;
-        let (shared, outside) = (Arc::clone(&entered.shared), Outside::new(&self.core));
-        let coming = Arc::new(Coming(Mutex::new(Some((handle.clone(), entered, outside, then)))));
+        let entered = Turn::enter_for(self, (handle.header(), mode), None)?;
+        let (shared, core) = (Arc::clone(&entered.shared), Arc::clone(&self.core));
+        let coming = Arc::new(Coming(Mutex::new(Some((handle.clone(), entered, core, then)))));
         // The thread that lets go of the data may find the waker as well: one of both takes what is to be done.
         if shared.has_come_or_wakes(Waker::from(Arc::clone(&coming))) {
             coming.come();

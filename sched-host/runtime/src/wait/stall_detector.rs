@@ -48,8 +48,9 @@ impl StallDetector {
             all: Counts { finished: core.finished(), submitted: core.submitted() },
             context: context.map_or(Counts::default(), |context| core.counts(context)),
         };
-        let abandoned =
-            context.is_some_and(|context| context.config().workers.is_empty() && context.tree.fallen_back() > 0);
+        let is_abandoned =
+            |context: &ContextCore| context.config().workers.is_empty() && context.tree.fallen_back() > 0;
+        let abandoned = context.is_some_and(is_abandoned);
         // Looked at each time, so that it is known since when a call has not come back.
         let is_ours = |call: &OverdueCall| core.roster.contexts().any(|context| context.tree.is_called_by(call));
         let overdue: Vec<OverdueCall> = self.calls.overdue(period).into_iter().filter(is_ours).collect();
@@ -60,15 +61,17 @@ impl StallDetector {
             executing.into_iter().any(|(worker, counters)| counters.executing.get().is_some() && !is_stuck(worker));
         // Tasks may wait for a worker that is there only while a thread of the program waits.
         let is_vacant = core.outcomes.vacant_worker().is_some();
-        let waits_outside = core.outside.load(SeqCst) > 0;
+        // What comes from outside helps no task of a context without workers.
+        let waits_outside =
+            core.outside.load(SeqCst) > 0 && !core.roster.contexts().any(|context| is_abandoned(context));
         let moved = match (self.last, abandoned) {
-            _ if is_vacant || waits_outside => true,
+            _ if is_vacant => true,
             (None, _) => true,
             (Some(last), true) => last.context != progress.context,
             (Some(last), false) => executing || last != progress,
         };
         self.last = Some(progress);
-        if moved {
+        if moved || waits_outside && !core.quiet_hook.ends(progress.all.finished) {
             self.quiet = period;
             return None;
         }
@@ -114,12 +117,14 @@ fn report(core: &Core, quiet: Duration, overdue: Vec<OverdueCall>) -> StallRepor
         }
     });
     let guards = guards(core);
-    let waiting = u64::saturating_sub(waiting, guards.len() as u64);
+    let leases = core.outside.load(SeqCst);
+    let waiting = u64::saturating_sub(waiting, guards.len() as u64 + leases);
     StallReport {
         quiet_s: quiet.as_secs_f64(),
         unfinished: core.submitted().saturating_sub(core.finished()),
         waiting,
         guards,
+        leases,
         fallback,
         workers: workers.collect(),
         contexts: contexts.collect(),
