@@ -93,12 +93,15 @@ impl QuietHook {
 }
 
 /// A lease that has not come, with what to do then.
-struct Coming<D: Data, F>(Mutex<Option<(D, Entered, Arc<Core>, F)>>);
+struct Coming<D: Data, F> {
+    core: Arc<Core>,
+    turn: Mutex<Option<(D, Entered, F)>>,
+}
 
 impl<D: Data + Clone + Send, F: FnOnce(Lease<D>) + Send> Coming<D, F> {
     fn come(&self) {
-        let Some((handle, entered, core, then)) = self.0.lock().take() else { return };
-        let outside = Outside::new(&core);
+        let Some((handle, entered, then)) = self.turn.lock().take() else { return };
+        let (core, outside) = (Arc::clone(&self.core), Outside::new(&self.core));
         then(Lease { handle, submitter: Submitter { core }, slot: entered.key.slot, _outside: outside });
     }
 }
@@ -180,7 +183,7 @@ impl Runtime {
     ) -> Result<(), DataError> {
         let entered = Turn::enter_for(self, (handle.header(), mode), None)?;
         let (shared, core) = (Arc::clone(&entered.shared), Arc::clone(&self.core));
-        let coming = Arc::new(Coming(Mutex::new(Some((handle.clone(), entered, core, then)))));
+        let coming = Arc::new(Coming { core, turn: Mutex::new(Some((handle.clone(), entered, then))) });
         // The thread that lets go of the data may find the waker as well: one of both takes what is to be done.
         if shared.has_come_or_wakes(Waker::from(Arc::clone(&coming))) {
             coming.come();
