@@ -17,6 +17,7 @@ mod json;
 mod log;
 mod machine;
 pub mod man;
+mod memory;
 pub mod model;
 mod output;
 mod pictures;

@@ -47,6 +47,15 @@ impl Ranks {
         }
     }
 
+    /// Number of ranks in this process.
+    pub(crate) fn in_process(self) -> usize {
+        match self {
+            Ranks::Here(ranks) => ranks,
+            #[cfg(feature = "mpi")]
+            Ranks::Mpi { .. } => 1,
+        }
+    }
+
     /// Number of ranks on this machine.
     pub(crate) fn here(self) -> usize {
         match self {
@@ -100,13 +109,27 @@ impl Ranks {
             Ranks::Mpi { .. } => {
                 let cluster = Cluster::mpi(start()?).into_diagnostic()?;
                 match (body(&cluster), cluster.rank()) {
-                    (given, 0) => given.into_diagnostic().map(Ok),
+                    (Ok(given), 0) => Ok(Ok(given)),
                     (Ok(_), _) => Ok(Err(ExitCode::SUCCESS)),
+                    // Reported before any process ends: `mpirun` ends all then.
+                    (Err(error), rank) if rank == 0 || !is_shared(&error) => Ok(Err(report(error))),
                     (Err(_), _) => Ok(Err(ExitCode::FAILURE)),
                 }
             }
         }
     }
+}
+
+/// Whether all ranks have the same word, so that rank 0 reports it.
+#[cfg(feature = "mpi")]
+fn is_shared(error: &ClusterError) -> bool {
+    matches!(error, ClusterError::Failed(_) | ClusterError::Unequal { .. } | ClusterError::Differ(_))
+}
+
+#[cfg(feature = "mpi")]
+fn report(error: ClusterError) -> ExitCode {
+    let words: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    crate::reports::failed(&miette::Report::msg(error), crate::reports::json_is_wanted(&words))
 }
 
 #[cfg(test)]

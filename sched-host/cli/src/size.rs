@@ -1,5 +1,6 @@
 //! Limits on the sizes of tiled matrices.
 
+use crate::memory::{Left, limits};
 use miette::miette;
 use sched_workloads::linalg::Tiling;
 use sched_workloads::workload::Workload;
@@ -13,31 +14,32 @@ pub(super) fn order(tiles: usize, tile_size: usize) -> miette::Result<usize> {
 /// Approximate memory of the runtime for one task, in bytes.
 const TASK_BYTES: f64 = 400.0;
 
-/// Available memory in bytes, where the system reports it. (hwloc reports the installed memory, and in some virtual
-/// machines half of it.)
-fn available_memory() -> Option<u64> {
-    let shown = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let kib = shown.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?.trim().strip_suffix("kB")?;
-    kib.trim().parse::<u64>().ok()?.checked_mul(1024)
-}
-
 /// Refuses matrices whose tiles, for `copies` concurrent runs of `W`, or whose tasks do not fit into memory, before
 /// anything is allocated.
 pub(super) fn check<W: Workload>(tiling: Tiling, copies: usize) -> miette::Result<()> {
-    check_within::<W>(available_memory(), tiling, copies)
+    check_within::<W>(least(&limits()), tiling, copies)
 }
 
-fn check_within<W: Workload>(available: Option<u64>, tiling: Tiling, copies: usize) -> miette::Result<()> {
-    let Some(there) = available.map(|bytes| bytes as f64) else { return Ok(()) };
+/// The narrowest of several limits.
+fn least(limits: &[Left]) -> Option<Left> {
+    limits.iter().copied().min_by_key(|left| left.bytes)
+}
+
+fn gib(bytes: f64) -> f64 {
+    bytes / f64::from(1 << 30)
+}
+
+fn check_within<W: Workload>(left: Option<Left>, tiling: Tiling, copies: usize) -> miette::Result<()> {
+    let Some(left) = left else { return Ok(()) };
+    let (there, said) = (left.bytes as f64, left.of.said());
     let (order, size) = (tiling.order() as f64, tiling.tile_size() as f64);
     let tiles = (order / size).ceil();
     let matrix = 8.0 * W::numbers(tiles, size.min(order)) * copies as f64;
     let tasks = W::tasks(tiles);
-    let gib = |bytes: f64| bytes / f64::from(1 << 30);
     if matrix > there {
         return Err(miette!(
             help = "take fewer tiles, or smaller ones",
-            "{} of {tiles:.0} × {tiles:.0} tiles of {size:.0} × {size:.0} numbers takes {:.1} GiB, and {:.1} GiB of memory are available",
+            "{} of {tiles:.0} × {tiles:.0} tiles of {size:.0} × {size:.0} numbers takes {:.1} GiB, and {:.1} GiB {said}",
             W::NAME,
             gib(matrix),
             gib(there)
@@ -46,7 +48,7 @@ fn check_within<W: Workload>(available: Option<u64>, tiling: Tiling, copies: usi
     if matrix + tasks * TASK_BYTES > there {
         return Err(miette!(
             help = "take larger tiles: --tile-size",
-            "{tiles:.0} × {tiles:.0} tiles make {tasks:.0} tasks, for which the runtime would need some {:.1} GiB, and {:.1} GiB of memory are available",
+            "{tiles:.0} × {tiles:.0} tiles make {tasks:.0} tasks, for which the runtime would need some {:.1} GiB, and {:.1} GiB {said}",
             gib(tasks * TASK_BYTES),
             gib(there)
         ));
@@ -54,14 +56,63 @@ fn check_within<W: Workload>(available: Option<u64>, tiling: Tiling, copies: usi
     Ok(())
 }
 
+/// One of several ranks, and those that share memory with it.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) rank: usize,
+    pub(super) ranks: usize,
+    /// Number of ranks on this machine.
+    pub(super) here: usize,
+    /// Number of ranks in this process.
+    pub(super) in_process: usize,
+}
+
+/// What this rank lacks for its part of a matrix; all ranks go on, or none.
+pub(super) fn lack_of_rank<W: Workload>(tiling: Tiling, place: Place) -> Option<String> {
+    lack_within::<W>(&limits(), tiling, place)
+}
+
+fn lack_within<W: Workload>(limits: &[Left], tiling: Tiling, place: Place) -> Option<String> {
+    let (order, size) = (tiling.order() as f64, tiling.tile_size() as f64);
+    let tiles = (order / size).ceil();
+    let whole = 8.0 * W::numbers(tiles, size.min(order));
+    let share = whole / place.ranks as f64;
+    // Copies of a column and of a row of tiles, at most.
+    let copies = 2.0 * 8.0 * order * size.min(order);
+    // Rank 0 gets the result.
+    let of = |rank: usize| share + if rank == 0 { whole } else { copies };
+    let lack = |left: &Left| {
+        let together = if left.of.is_shared() { place.here } else { place.in_process };
+        // Rank 0 shares memory with those next to it.
+        let first = if place.rank < together { 0 } else { 1 };
+        let (needed, who) = match together {
+            1 => (of(place.rank), format!("rank {} needs", place.rank)),
+            // All are here: one of them speaks.
+            all if all == place.ranks && place.rank > 0 => return None,
+            all if all == place.ranks => (of(0) + (all - 1) as f64 * of(1), format!("{all} ranks need")),
+            _ => (of(first) + (together - 1) as f64 * of(1), format!("rank {} and those beside it need", place.rank)),
+        };
+        (needed > left.bytes as f64).then(|| {
+            let (needed, there, said) = (gib(needed), gib(left.bytes as f64), left.of.said());
+            format!(
+                "{who} {needed:.1} GiB for tiles of {} of order {order:.0}, and {there:.1} GiB {said}: take a smaller \
+                 matrix or more machines, or allow more",
+                W::NAME
+            )
+        })
+    };
+    limits.iter().filter_map(lack).next()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Limit;
     use sched_workloads::workload::{Cholesky, Lu};
 
     #[test]
     fn what_cannot_fit_is_refused_with_the_reason() {
-        let machine = Some(16 << 30);
+        let machine = Some(Left { bytes: 16 << 30, of: Limit::Machine });
         let shown = |order, size| {
             check_within::<Cholesky>(machine, Tiling::new(order, size), 1).expect_err("too large").to_string()
         };
@@ -78,5 +129,22 @@ mod tests {
         assert!(check_within::<Cholesky>(machine, half, 2).is_ok() && check_within::<Lu>(machine, half, 2).is_err());
         assert!(order(usize::MAX, 2).is_err());
         assert!(shown(usize::MAX, usize::MAX).contains("GiB"));
+    }
+
+    #[test]
+    fn a_rank_says_what_it_lacks_by_which_limit() {
+        let of = |bytes: u64, of: Limit, place: Place| {
+            lack_within::<Cholesky>(&[Left { bytes, of }], Tiling::new(32_768, 256), place)
+        };
+        let place = |rank, in_process| Place { rank, ranks: 4, here: 2, in_process };
+        // 4.0 GiB in all, of which each rank has one, and rank 0 gets all.
+        assert_eq!(of(6 << 30, Limit::Process, place(0, 1)), None);
+        assert_eq!(of(2 << 30, Limit::Process, place(1, 1)), None);
+        insta::assert_snapshot!(of(1 << 30, Limit::Process, place(1, 1)).expect("it is too little"), @"rank 1 needs 1.1 GiB for tiles of cholesky of order 32768, and 1.0 GiB are left to the process (`ulimit -v`, `ulimit -d`): take a smaller matrix or more machines, or allow more");
+        insta::assert_snapshot!(of(6 << 30, Limit::Machine, place(1, 1)).expect("it is too little"), @"rank 1 and those beside it need 6.2 GiB for tiles of cholesky of order 32768, and 6.0 GiB of memory are available: take a smaller matrix or more machines, or allow more");
+        assert_eq!(of(6 << 30, Limit::Machine, place(2, 1)), None);
+        let all = |rank| of(6 << 30, Limit::Group, Place { rank, ranks: 4, here: 4, in_process: 4 });
+        insta::assert_snapshot!(all(0).expect("it is too little"), @"4 ranks need 8.4 GiB for tiles of cholesky of order 32768, and 6.0 GiB of memory are left to the control group: take a smaller matrix or more machines, or allow more");
+        assert_eq!(all(2), None);
     }
 }

@@ -1,7 +1,8 @@
 //! What becomes of a program whose last rank goes wrong: each rank says what it learns, and fails.
 //!
 //! Build it with `cargo build -p sched-cluster --features mpi --example faults` and run it with `mpirun -n 3
-//! target/debug/examples/faults FAULT`, where FAULT is `kernel`, `order`, `owner`, `policy`, `panic`, `exit` or `abort`.
+//! target/debug/examples/faults FAULT`, where FAULT is `kernel`, `order`, `owner`, `policy`, `panic`, `exit`, `abort` or `memory`, for which
+//! the last rank is to have less than 2 GiB (`ulimit -v`).
 #![allow(clippy::print_stderr, reason = "it is a program for people")]
 
 use sched_cluster::{Cluster, ClusterError};
@@ -45,6 +46,16 @@ fn chain(cluster: &Cluster, fault: &str) -> Result<(), ClusterError> {
     cluster.wait_all()
 }
 
+/// The last rank gets 1.6 GiB, piece by piece.
+fn fill(cluster: &Cluster) -> Result<(), ClusterError> {
+    const PIECE: usize = 8 << 20;
+    for _ in 0..200 {
+        let piece = cluster.register_on(0, || vec![1_u8; PIECE], || vec![0; PIECE])?;
+        cluster.bring(&piece, cluster.ranks() - 1)?;
+    }
+    cluster.wait_all()
+}
+
 fn report(rank: usize, result: Result<(), ClusterError>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -61,12 +72,12 @@ fn run(fault: &str) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let number = ["OMPI_COMM_WORLD_RANK", "PMI_RANK"].iter().find_map(|name| std::env::var(name).ok());
     let is_other = fault == "policy" && number.is_some_and(|number| number != "0");
     let cluster = Cluster::mpi(start(if is_other { "tree-ws" } else { "tree-eager" })?)?;
-    Ok(report(cluster.rank(), chain(&cluster, fault)))
+    Ok(report(cluster.rank(), if fault == "memory" { fill(&cluster) } else { chain(&cluster, fault) }))
 }
 
 #[cfg(not(feature = "mpi"))]
 fn run(fault: &str) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let body = |cluster: &Cluster| chain(cluster, fault);
+    let body = |cluster: &Cluster| if fault == "memory" { fill(cluster) } else { chain(cluster, fault) };
     let policy = |rank| if fault == "policy" && rank > 0 { "tree-ws" } else { "tree-eager" };
     let results = Cluster::local(3, |rank| start(policy(rank)), body)?;
     let codes = results.into_iter().enumerate().map(|(rank, result)| report(rank, result));

@@ -6,7 +6,7 @@ use crate::error::ClusterError;
 use crate::office::{Desk, Room};
 use crate::parts::range;
 use crate::traffic::Flight;
-use crate::transport::{Arrived, Parcel};
+use crate::transport::{Arrived, Parcel, Tag};
 use bytemuck::Pod;
 use sched_runtime::{ArrayHandle, Data, DataError, Lease, Partition, Plan, Runtime};
 use std::fmt;
@@ -81,7 +81,8 @@ impl Cluster {
     /// ```
     ///
     /// # Errors
-    /// [`ClusterError::TooMany`].
+    /// [`ClusterError::TooMany`]. [`ClusterError::Failed`] if this rank has no memory for the array: what the others wait for
+    /// fails then, with the same word.
     pub fn register_array<T: Pod + Send + Sync>(
         &self,
         len: usize,
@@ -90,7 +91,14 @@ impl Cluster {
     ) -> Result<RankArray<T>, ClusterError> {
         let parts = parts.max(1);
         let owner = |part: usize| part * self.ranks() / parts;
-        let mut all = bytemuck::zeroed_vec::<T>(len);
+        let Ok(mut all) = bytemuck::try_zeroed_vec::<T>(len) else {
+            let bytes = len.saturating_mul(size_of::<T>());
+            return Err(self.end_all(format!(
+                "rank {} has no memory for an array of {bytes} bytes: take a smaller one, or allow it more (`ulimit -v`, \
+                 control groups)",
+                self.rank()
+            )));
+        };
         for part in (0..parts).filter(|part| owner(*part) == self.rank()) {
             let places = range(len, parts, part);
             all[places.clone()].copy_from_slice(&values(places));
@@ -170,7 +178,7 @@ impl<T: Pod + Send + Sync> Courier for OfPart<T> {
         self.receive(runtime, desk, route)
     }
 
-    fn make_room(self: Arc<Self>, _runtime: &Runtime) -> Result<(), DataError> {
+    fn make_room(self: Arc<Self>, _runtime: &Runtime, _desk: &Arc<Desk>, _tag: Tag) -> Result<(), DataError> {
         Ok(())
     }
 

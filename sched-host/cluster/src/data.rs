@@ -8,7 +8,7 @@ use crate::transport::{Arrived, Parcel, Tag};
 use sched_graph::ranks::Holders;
 use sched_runtime::{DataError, Handle, Lease, Runtime};
 use smallvec::SmallVec;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// What every rank knows of a datum. All of them see the same submissions, so all know the same.
 pub(crate) struct Datum {
@@ -50,7 +50,7 @@ pub(crate) trait Courier: Send + Sync {
     fn add(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, route: Route) -> Result<(), DataError>;
 
     /// Makes room for a value that a task will write; of a reduction, one to which nothing has been added.
-    fn make_room(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError>;
+    fn make_room(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, tag: Tag) -> Result<(), DataError>;
 
     /// Gives the memory of a copy back.
     fn forget(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError>;
@@ -69,10 +69,27 @@ pub(crate) struct Of<T, F> {
     pub(crate) room: F,
     /// The shape of that.
     pub(crate) shape: u64,
+    /// The size of that.
+    pub(crate) bytes: usize,
     /// Values that are no longer needed.
     pub(crate) pool: Arc<Pool<T>>,
     /// Adds a value to another, if the data is a reduction.
     pub(crate) combine: Option<Combine<T>>,
+}
+
+impl<T: Message, F: Fn() -> T> Of<T, F> {
+    /// Makes a value, if there is memory.
+    fn find_room(&self, desk: &Desk, tag: Tag) -> Result<T, String> {
+        let memory = desk.memory();
+        if !memory.has(self.bytes) {
+            // Others may have kept some.
+            self.pool.clear();
+            if !memory.has(self.bytes) {
+                return Err(memory.lacks(self.bytes, tag));
+            }
+        }
+        Ok((self.room)())
+    }
 }
 
 /// Adds a value to another.
@@ -92,20 +109,28 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Courier for Of<
 
     fn receive(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, route: Route) -> Result<(), DataError> {
         let (desk, of) = (Arc::clone(desk), Arc::clone(&self));
-        let then =
-            move |lease| desk.receive(route.peer, route.tag, Box::new(Place { lease, of, _flight: route.flight }));
+        let then = move |lease| {
+            let place = Place { lease, of, desk: Arc::downgrade(&desk), tag: route.tag, _flight: route.flight };
+            desk.receive(route.peer, route.tag, Box::new(place));
+        };
         runtime.lease_write(&self.handle, then)
     }
 
     fn add(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, route: Route) -> Result<(), DataError> {
         let (desk, of) = (Arc::clone(desk), Arc::clone(&self));
-        let then = move |lease| desk.receive(route.peer, route.tag, Box::new(Sum { lease, of, _flight: route.flight }));
+        let then = move |lease| {
+            let sum = Sum { lease, of, desk: Arc::downgrade(&desk), tag: route.tag, _flight: route.flight };
+            desk.receive(route.peer, route.tag, Box::new(sum));
+        };
         runtime.lease_write(&self.handle, then)
     }
 
-    fn make_room(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError> {
-        let of = Arc::clone(&self);
-        runtime.lease_write(&self.handle, move |mut lease| *lease.writing() = (of.room)())
+    fn make_room(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, tag: Tag) -> Result<(), DataError> {
+        let (of, desk) = (Arc::clone(&self), Arc::clone(desk));
+        runtime.lease_write(&self.handle, move |mut lease| match of.find_room(&desk, tag) {
+            Ok(value) => *lease.writing() = value,
+            Err(why) => lease.fail(&why),
+        })
     }
 
     fn forget(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError> {
@@ -139,20 +164,33 @@ impl<T: Message> Parcel for Value<T> {
 struct Place<T: Send + Sync + 'static, F> {
     lease: Lease<Handle<T>>,
     of: Arc<Of<T, F>>,
+    desk: Weak<Desk>,
+    tag: Tag,
     // Ends after the lease.
     _flight: Flight,
 }
 
 impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Place<T, F> {
     fn fill(self: Box<Self>, arrived: &mut dyn Arrived) {
-        let Place { mut lease, of, _flight } = *self;
-        let taken = {
+        let Place { mut lease, of, desk, tag, _flight } = *self;
+        let fits = lease.writing().bytes_mut().len() == arrived.len();
+        let room = match (fits, of.pool.take(arrived.len(), of.shape), desk.upgrade()) {
+            (true, ..) => Ok(None),
+            (false, Some(kept), _) => Ok(Some(kept)),
+            (false, None, Some(desk)) => of.find_room(&desk, tag).map(Some),
+            (false, None, None) => Err("the rank ends".to_owned()),
+        };
+        let taken = room.map_err(|why| {
+            arrived.discard();
+            why
+        });
+        let taken = taken.and_then(|room| {
             let mut value = lease.writing();
-            if value.bytes_mut().len() != arrived.len() {
-                *value = of.pool.take(arrived.len(), of.shape).unwrap_or_else(|| (of.room)());
+            if let Some(room) = room {
+                *value = room;
             }
             take(arrived, &mut *value)
-        };
+        });
         if let Err(why) = taken {
             lease.fail(&why);
         }
@@ -176,7 +214,7 @@ pub(crate) fn take_bytes(arrived: &mut dyn Arrived, place: &mut [u8]) -> Result<
         return Ok(());
     }
     // The message has to be taken, whatever becomes of it.
-    let _ = arrived.to_vec();
+    arrived.discard();
     let here = place.len();
     Err(format!("a message of {came} bytes came for data of {here}: ranks make it of different sizes"))
 }
@@ -185,19 +223,25 @@ pub(crate) fn take_bytes(arrived: &mut dyn Arrived, place: &mut [u8]) -> Result<
 struct Sum<T: Send + Sync + 'static, F> {
     lease: Lease<Handle<T>>,
     of: Arc<Of<T, F>>,
+    desk: Weak<Desk>,
+    tag: Tag,
     // Ends after the lease.
     _flight: Flight,
 }
 
 impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Sum<T, F> {
     fn fill(self: Box<Self>, arrived: &mut dyn Arrived) {
-        let Sum { mut lease, of, _flight } = *self;
-        let mut part = (of.room)();
-        let taken = take(arrived, &mut part);
+        let Sum { mut lease, of, desk, tag, _flight } = *self;
+        let part = desk.upgrade().ok_or_else(|| "the rank ends".to_owned()).and_then(|desk| of.find_room(&desk, tag));
+        let part = part.map_err(|why| {
+            arrived.discard();
+            why
+        });
+        let taken = part.and_then(|mut part| take(arrived, &mut part).map(|()| part));
         // Nothing is added to what was not computed.
         let is_good = lease.reading().is_ok();
         match (taken, &of.combine, is_good) {
-            (Ok(()), Some(combine), true) => combine(&mut *lease.writing(), part),
+            (Ok(part), Some(combine), true) => combine(&mut *lease.writing(), part),
             (Err(why), ..) => lease.fail(&why),
             _ => {}
         }

@@ -41,6 +41,7 @@ mod data;
 mod directory;
 mod error;
 mod last_words;
+mod memory;
 mod message;
 mod office;
 mod outbox;
@@ -267,6 +268,7 @@ impl Cluster {
             return Err(error);
         }
         let problem = self.runtime.wait_all().err();
+        let lack = || self.office.desk().memory().take_lack();
         match &problem {
             Some(RunError::Stalled(_)) => self.tell_stall(),
             // This rank may end next, and others wait for what it passes on.
@@ -275,7 +277,17 @@ impl Cluster {
                 flights.wait();
             }
         }
-        among.agree(problem.map(|error| error.to_string()).as_deref())
+        // What was not received for lack of memory is why tasks were cancelled.
+        among.agree(lack().or_else(|| problem.map(|error| error.to_string())).as_deref())
+    }
+
+    /// Ends all ranks, for this reason.
+    pub(crate) fn end_all(&self, why: String) -> ClusterError {
+        for rank in (0..self.ranks).filter(|rank| *rank != self.rank) {
+            self.office.desk().send(rank, Tag::OWN.of_failure(), Box::new(why.clone().into_bytes()));
+        }
+        self.office.give_up(&why);
+        ClusterError::Failed(vec![why])
     }
 
     /// What others wait for, and what they would send for it, is not going to come.

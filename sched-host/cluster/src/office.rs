@@ -12,6 +12,7 @@
 //! something. So the one that waits learns of a message late by a share of the time for which it has waited: ranks that
 //! wait for each other become faster with each message, and not slower.
 
+use crate::memory::Memory;
 use crate::outbox::Outbox;
 use crate::quiet::{Notice, Quiet};
 use crate::trace::MessageLog;
@@ -21,7 +22,7 @@ use crossbeam::sync::{Parker, Unparker};
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -70,6 +71,8 @@ enum Errand {
     Look,
     /// What this rank does while all wait.
     Quiet(Doing),
+    /// Messages of this length may come.
+    Expect(usize),
     /// No message will come: everything awaited fails.
     GiveUp(Arc<str>),
     /// No value will come: all that are awaited fail.
@@ -100,6 +103,9 @@ pub(crate) struct Desk {
     closes: AtomicBool,
     /// Whether nothing moves on any rank any more.
     is_stuck: AtomicBool,
+    memory: Arc<Memory>,
+    /// The largest message that may come, so far.
+    expected: AtomicUsize,
 }
 
 impl Desk {
@@ -114,6 +120,18 @@ impl Desk {
 
     pub(crate) fn receive(&self, from: usize, tag: Tag, room: Box<dyn Room>) {
         self.ask(Errand::Receive { from, tag, room });
+    }
+
+    /// The memory of this rank.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Notes that messages of this length may come.
+    pub(crate) fn expect(&self, bytes: usize) {
+        if self.expected.fetch_max(bytes, SeqCst) < bytes {
+            self.ask(Errand::Expect(bytes));
+        }
     }
 
     /// Tells what this rank does while all wait for each other. Returns whether nothing moves on any of them, and never
@@ -197,8 +215,10 @@ impl Office {
     pub(crate) fn open(transport: Box<dyn Transport>, log: Option<MessageLog>) -> Result<Office, std::io::Error> {
         let (name, patience) = (format!("messages-{}", transport.rank()), transport.patience());
         let quiet = Quiet::new(transport.rank(), transport.ranks());
+        let memory = Arc::new(Memory::new(transport.rank()));
         let clerk = Clerk {
             transport,
+            memory: Arc::clone(&memory),
             log,
             quiet,
             outbox: Outbox::default(),
@@ -219,6 +239,8 @@ impl Office {
             thread: parker.unparker().clone(),
             closes: AtomicBool::new(false),
             is_stuck: AtomicBool::new(false),
+            memory,
+            expected: AtomicUsize::new(0),
         };
         let desk = Arc::new(desk);
         let Some(patience) = patience else { return Ok(Office { desk, thread: None }) };
@@ -262,6 +284,7 @@ type Key = (usize, Tag);
 
 struct Clerk {
     transport: Box<dyn Transport>,
+    memory: Arc<Memory>,
     /// Present if events are recorded.
     log: Option<MessageLog>,
     outbox: Outbox,
@@ -335,6 +358,7 @@ impl Clerk {
                 }
             },
             Errand::Look => {}
+            Errand::Expect(bytes) => self.transport.expect(bytes),
             Errand::Quiet(doing) => {
                 let notices = match doing {
                     Doing::Begins => {
@@ -400,7 +424,7 @@ impl Clerk {
     }
 
     fn look(&mut self) -> bool {
-        let Clerk { transport, log, awaited, early, waiting, quiet, .. } = self;
+        let Clerk { transport, memory, log, awaited, early, waiting, quiet, .. } = self;
         let (mut lost, mut stuck, mut notices) = (None, None, Vec::new());
         let has_looked = transport.look(&mut |from, tag, arrived| {
             let (whole_tag, len) = (tag, arrived.len());
@@ -426,7 +450,14 @@ impl Clerk {
                 (Some(room), false) => room.fill(arrived),
                 (Some(room), true) => room.fail(&text(arrived)),
                 (None, is_reason) => {
-                    let message = if is_reason { Err(text(arrived)) } else { Ok(arrived.to_vec()) };
+                    let message = match is_reason {
+                        true => Err(text(arrived)),
+                        false if memory.has(len) => Ok(arrived.to_vec()),
+                        false => {
+                            arrived.discard();
+                            Err(memory.lacks(len, tag))
+                        }
+                    };
                     early.entry((from, tag)).or_default().push_back(message);
                 }
             }

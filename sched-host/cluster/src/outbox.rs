@@ -120,6 +120,8 @@ mod tests {
             }
         }
 
+        fn expect(&mut self, _bytes: usize) {}
+
         fn look(&mut self, _deliver: &mut dyn FnMut(usize, Tag, &mut dyn Arrived)) -> bool {
             false
         }

@@ -40,6 +40,11 @@ impl<T: Message> Pool<T> {
         Some(value)
     }
 
+    /// Gives the memory of all values back.
+    pub(crate) fn clear(&self) {
+        *self.0.lock() = Kept::default();
+    }
+
     /// Keeps a value, if it is worth it and there is room.
     pub(crate) fn put(&self, value: T) {
         let (len, shape) = (value.bytes().len(), value.shape());

@@ -37,7 +37,7 @@ impl Cluster {
         };
         let handle = self.runtime.register_sized(value, bytes as u64);
         let pool = self.state.lock().pools.of::<T>();
-        self.add(rank, bytes, Of { handle: handle.clone(), room, shape, pool, combine: None })?;
+        self.add(rank, bytes, Of { handle: handle.clone(), room, shape, bytes, pool, combine: None })?;
         Ok(handle)
     }
 
@@ -89,7 +89,7 @@ impl Cluster {
         let reduction = self.runtime.reduction_in_order(value, move || begin(), move |sum, part| add(sum, part));
         let handle = Handle::clone(&reduction);
         let pool = self.state.lock().pools.of::<T>();
-        self.add(rank, bytes, Of { handle, room: move || init(), shape, pool, combine: Some(combine) })?;
+        self.add(rank, bytes, Of { handle, room: move || init(), shape, bytes, pool, combine: Some(combine) })?;
         Ok(reduction)
     }
 
@@ -117,6 +117,7 @@ impl Cluster {
         if index >= self.most_tag / 2 - 3 {
             return Err(ClusterError::TooMany { most: index });
         }
+        self.office.desk().expect(bytes);
         let (holders, bytes) = (Holders::owned_by(rank), bytes as u64);
         state.data.add(number, Datum { index, holders, pending: SmallVec::new(), bytes, courier });
         Ok(index as usize)

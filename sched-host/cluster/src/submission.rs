@@ -179,7 +179,7 @@ impl Cluster {
                 self.move_value(datum, (from, rank), Arrival::Replaces, (traffic, urgency))?;
             }
         } else if rank == self.rank && !datum.holders.has(rank) {
-            Arc::clone(&datum.courier).make_room(&self.runtime)?;
+            Arc::clone(&datum.courier).make_room(&self.runtime, self.office.desk(), datum.tag())?;
         }
         // What was added so far is read, and added up, or overwritten.
         datum.pending.clear();
@@ -196,7 +196,7 @@ impl Cluster {
         }
         datum.pending.push(rank as u32);
         if rank == self.rank && rank != datum.holders.owner() {
-            Arc::clone(&datum.courier).make_room(&self.runtime)?;
+            Arc::clone(&datum.courier).make_room(&self.runtime, self.office.desk(), datum.tag())?;
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
 mod arrays;
+mod memory;
 mod parts;
 mod reductions;
 

@@ -73,6 +73,9 @@ pub(crate) trait Arrived {
     /// Copies the message to a place of this length.
     fn copy_to(&mut self, place: &mut [u8]);
 
+    /// Takes the message, which nobody wants.
+    fn discard(&mut self);
+
     /// A copy of the message.
     fn to_vec(&mut self) -> Vec<u8> {
         let mut bytes = vec![0; self.len()];
@@ -89,6 +92,10 @@ impl Arrived for Vec<u8> {
     fn copy_to(&mut self, place: &mut [u8]) {
         place.copy_from_slice(self);
     }
+
+    fn discard(&mut self) {
+        self.clear();
+    }
 }
 
 /// The connection of one rank to the others. One thread at a time uses it.
@@ -104,6 +111,9 @@ pub(crate) trait Transport: Send {
 
     /// Begins to send.
     fn send(&mut self, to: usize, tag: Tag, parcel: Box<dyn Parcel>);
+
+    /// Messages of this length may come: there is to be a place for those that nobody wants.
+    fn expect(&mut self, bytes: usize);
 
     /// Looks once whether messages have been sent, and whether one has arrived. Returns whether anything happened.
     fn look(&mut self, deliver: &mut dyn FnMut(usize, Tag, &mut dyn Arrived)) -> bool;

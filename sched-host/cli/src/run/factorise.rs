@@ -104,11 +104,12 @@ pub(super) fn factorise<W: OnRanks>(
         None => W::random(size::order(*tiles, *tile_size)?, options.seed()),
     };
     let problem = problem::<W>(args, options, &topology, matrix.order());
-    size::check::<W>(Tiling::new(problem.order, *tile_size), options.contexts.contexts.len().max(1))?;
+    let tiling = Tiling::new(problem.order, *tile_size);
     if let Some(ranks) = ranks {
         let together = Together { ranks, options, policies, registry, topology, problem, progress };
         return together.factorise::<W>(&*matrix, Files { pictures: files, record }, out);
     }
+    size::check::<W>(tiling, options.contexts.contexts.len().max(1))?;
     let helpers = helpers(options, &topology)?;
     for warning in options.try_all(&policies, &registry, &topology)? {
         progress.warn_once(&format!("warning: {warning}"));

@@ -12,6 +12,7 @@ use crate::beside::beside;
 use crate::json;
 use crate::progress::Progress;
 use crate::ranks::Ranks;
+use crate::size::{self, Place};
 use crate::streams;
 use crate::table::table;
 use miette::{IntoDiagnostic, miette};
@@ -21,7 +22,7 @@ use sched_cluster::{Cluster, ClusterError};
 use sched_machine::topology::Topology;
 use sched_policy::Source;
 use sched_tree::plugin::Registry;
-use sched_workloads::linalg::Entries;
+use sched_workloads::linalg::{Entries, Tiling};
 use sched_workloads::workload::{Factored, OnRanks};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -82,7 +83,7 @@ fn on_rank<W: OnRanks>(
     cluster: &Cluster,
     matrix: &(dyn Entries + Send + Sync),
     problem: &Problem,
-    options: &Options,
+    (options, where_it_is): (&Options, Ranks),
 ) -> Result<Outcome<W::Factors>, ClusterError> {
     let (workload, of) = problem.line();
     cluster.compare("what they factorise", &format!("{workload}, {of}"))?;
@@ -90,6 +91,9 @@ fn on_rank<W: OnRanks>(
     let recorded = [("a trace", options.pictures.wanted()), ("the graph", options.is_recorded())];
     let recorded: Vec<&str> = recorded.iter().filter_map(|(what, wanted)| wanted.then_some(*what)).collect();
     cluster.compare("what they record", &format!("[{}]", recorded.join(", ")))?;
+    let (here, in_process) = (where_it_is.here(), where_it_is.in_process());
+    let place = Place { rank: cluster.rank(), ranks: cluster.ranks(), here, in_process };
+    agree(cluster, size::lack_of_rank::<W>(Tiling::new(problem.order, problem.tile_size), place))?;
     let swapped = Mutex::new(Ok(None));
     let work = || W::run_on(cluster, matrix, problem.tile_size);
     let factored = match &options.swap_to {
@@ -153,8 +157,8 @@ impl Together<'_> {
         let options = self.options.of_rank(&self.topology, self.ranks.here());
         self.problem.workers = options.worker_count(&self.topology);
         let start = || options.start(&self.registry, &self.topology, &policy);
-        let problem = &self.problem;
-        let body = |cluster: &Cluster| on_rank::<W>(cluster, matrix, problem, &options);
+        let (problem, ranks) = (&self.problem, self.ranks);
+        let body = |cluster: &Cluster| on_rank::<W>(cluster, matrix, problem, (&options, ranks));
         let outcome = match self.ranks.launch(start, body)? {
             Ok(outcome) => outcome,
             Err(code) => return Ok(code),

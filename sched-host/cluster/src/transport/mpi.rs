@@ -23,6 +23,8 @@ const PATIENCE: Duration = Duration::from_millis(2);
 pub(crate) struct Mpi {
     world: SimpleCommunicator,
     sending: Vec<Sending>,
+    /// For messages that nobody wants, or has memory for: they have to be received all the same.
+    unwanted: Vec<u8>,
 }
 
 // SAFETY: a communicator is a name that any thread may use, one at a time; see the module.
@@ -55,16 +57,17 @@ impl Drop for Sending {
 impl Mpi {
     /// The connection over all processes, by a communicator of its own.
     pub(crate) fn new(world: &SimpleCommunicator) -> Mpi {
-        Mpi { world: world.duplicate(), sending: Vec::new() }
+        Mpi { world: world.duplicate(), sending: Vec::new(), unwanted: Vec::new() }
     }
 }
 
-struct Message {
+struct Message<'a> {
     matched: Option<Matched>,
     len: usize,
+    unwanted: &'a mut Vec<u8>,
 }
 
-impl Arrived for Message {
+impl Arrived for Message<'_> {
     fn len(&self) -> usize {
         self.len
     }
@@ -72,6 +75,14 @@ impl Arrived for Message {
     fn copy_to(&mut self, place: &mut [u8]) {
         if let Some(matched) = self.matched.take() {
             matched.matched_receive_into(place);
+        }
+    }
+
+    fn discard(&mut self) {
+        if let Some(matched) = self.matched.take() {
+            let len = self.len.max(self.unwanted.len());
+            self.unwanted.resize(len, 0);
+            matched.matched_receive_into(&mut self.unwanted[..self.len]);
         }
     }
 }
@@ -101,6 +112,13 @@ impl Transport for Mpi {
         self.sending.push(Sending { to, request, _parcel: parcel });
     }
 
+    fn expect(&mut self, bytes: usize) {
+        let more = bytes.saturating_sub(self.unwanted.len());
+        if self.unwanted.try_reserve_exact(more).is_ok() {
+            self.unwanted.resize(bytes, 0);
+        }
+    }
+
     fn look(&mut self, deliver: &mut dyn FnMut(usize, Tag, &mut dyn Arrived)) -> bool {
         let before = self.sending.len();
         self.sending.retain_mut(Sending::goes_on);
@@ -108,7 +126,7 @@ impl Transport for Mpi {
         let Some((matched, status)) = self.world.any_process().immediate_matched_probe() else { return has_sent };
         let len = usize::try_from(status.count(<u8 as mpi::traits::Equivalence>::equivalent_datatype())).unwrap_or(0);
         let from = usize::try_from(status.source_rank()).unwrap_or(0);
-        let mut message = Message { matched: Some(matched), len };
+        let mut message = Message { matched: Some(matched), len, unwanted: &mut self.unwanted };
         deliver(from, Tag(status.tag() as u32), &mut message);
         true
     }
