@@ -180,10 +180,7 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Place<
             (false, None, Some(desk)) => of.find_room(&desk, tag).map(Some),
             (false, None, None) => Err("the rank ends".to_owned()),
         };
-        let taken = room.map_err(|why| {
-            arrived.discard();
-            why
-        });
+        let taken = room.inspect_err(|_| arrived.discard());
         let taken = taken.and_then(|room| {
             let mut value = lease.writing();
             if let Some(room) = room {
@@ -233,10 +230,7 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Sum<T,
     fn fill(self: Box<Self>, arrived: &mut dyn Arrived) {
         let Sum { mut lease, of, desk, tag, _flight } = *self;
         let part = desk.upgrade().ok_or_else(|| "the rank ends".to_owned()).and_then(|desk| of.find_room(&desk, tag));
-        let part = part.map_err(|why| {
-            arrived.discard();
-            why
-        });
+        let part = part.inspect_err(|_| arrived.discard());
         let taken = part.and_then(|mut part| take(arrived, &mut part).map(|()| part));
         // Nothing is added to what was not computed.
         let is_good = lease.reading().is_ok();
