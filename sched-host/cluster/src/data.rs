@@ -174,11 +174,11 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Place<
     fn fill(self: Box<Self>, arrived: &mut dyn Arrived) {
         let Place { mut lease, of, desk, tag, _flight } = *self;
         let fits = lease.writing().bytes_mut().len() == arrived.len();
-        let room = match (fits, of.pool.take(arrived.len(), of.shape), desk.upgrade()) {
-            (true, ..) => Ok(None),
-            (false, Some(kept), _) => Ok(Some(kept)),
-            (false, None, Some(desk)) => of.find_room(&desk, tag).map(Some),
-            (false, None, None) => Err("the rank ends".to_owned()),
+        let kept = if fits { None } else { of.pool.take(arrived.len(), of.shape) };
+        let room = match (fits || kept.is_some(), desk.upgrade()) {
+            (true, _) => Ok(kept),
+            (false, Some(desk)) => of.find_room(&desk, tag).map(Some),
+            (false, None) => Err("the rank ends".to_owned()),
         };
         let taken = room.inspect_err(|_| arrived.discard());
         let taken = taken.and_then(|room| {
