@@ -91,14 +91,7 @@ impl Cluster {
     ) -> Result<RankArray<T>, ClusterError> {
         let parts = parts.max(1);
         let owner = |part: usize| part * self.ranks() / parts;
-        let Ok(mut all) = bytemuck::try_zeroed_vec::<T>(len) else {
-            let bytes = len.saturating_mul(size_of::<T>());
-            return Err(self.end_all(format!(
-                "rank {} has no memory for an array of {bytes} bytes: take a smaller one, or allow it more (`ulimit -v`, \
-                 control groups)",
-                self.rank()
-            )));
-        };
+        let mut all = self.zeros::<T>(len)?;
         for part in (0..parts).filter(|part| owner(*part) == self.rank()) {
             let places = range(len, parts, part);
             all[places.clone()].copy_from_slice(&values(places));
@@ -118,6 +111,52 @@ impl Cluster {
         }
         self.state.lock().data.group(Data::header(&array.whole).number(), places);
         Ok(array)
+    }
+
+    /// Registers an array of `len` values that a rank owns, all of them: `values` makes them there. Elsewhere it stands for a
+    /// copy. Tasks see slices, and devices may hold them. All ranks call it.
+    ///
+    /// # Errors
+    /// [`ClusterError::NoRank`]; as for [`register_array`](Self::register_array).
+    pub fn register_array_on<T: Pod + Send + Sync>(
+        &self,
+        rank: usize,
+        len: usize,
+        values: impl FnOnce() -> Vec<T>,
+    ) -> Result<ArrayHandle<T>, ClusterError> {
+        self.check_rank(rank)?;
+        let values = if rank == self.rank() { values() } else { self.zeros(len)? };
+        let bytes = size_of_val(&*values);
+        let array = self.runtime().array(values);
+        self.add_datum(Data::header(&array).number(), rank, bytes, Arc::new(OfPart(array.clone())))?;
+        Ok(array)
+    }
+
+    /// Takes an array that one rank owns out of the cluster, after the tasks so far. Its owner gets the values. All ranks
+    /// call it.
+    ///
+    /// # Errors
+    /// If no rank owns it, or its values were not computed.
+    pub fn unregister_array<T: Pod + Send + Sync>(
+        &self,
+        array: ArrayHandle<T>,
+    ) -> Result<Option<Vec<T>>, ClusterError> {
+        if !self.take_out(Data::header(&array).number())? {
+            return Ok(None);
+        }
+        Ok(Some(self.runtime().read(&array)?.to_vec()))
+    }
+
+    /// Memory for an array that comes from elsewhere.
+    fn zeros<T: Pod>(&self, len: usize) -> Result<Vec<T>, ClusterError> {
+        bytemuck::try_zeroed_vec(len).map_err(|()| {
+            let bytes = len.saturating_mul(size_of::<T>());
+            self.end_all(format!(
+                "rank {} has no memory for an array of {bytes} bytes: take a smaller one, or allow it more (`ulimit -v`, \
+                 control groups)",
+                self.rank()
+            ))
+        })
     }
 
     /// [Gives](Self::give) each part of an array to the rank that `owner` says. All ranks call it.

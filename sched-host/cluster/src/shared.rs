@@ -196,7 +196,14 @@ impl Cluster {
     /// # Errors
     /// If no rank owns the data, or its value was not computed.
     pub fn unregister<T: Message + Default>(&self, handle: Handle<T>) -> Result<Option<T>, ClusterError> {
-        let data = handle.header().number();
+        if !self.take_out(handle.header().number())? {
+            return Ok(None);
+        }
+        Ok(Some(std::mem::take(&mut *self.runtime.write(&handle)?)))
+    }
+
+    /// Takes data out of the cluster. Returns whether this rank owns it.
+    pub(crate) fn take_out(&self, data: u64) -> Result<bool, ClusterError> {
         let mut state = self.state.lock();
         let State { data: known, traffic, log, .. } = &mut *state;
         let mut datum =
@@ -205,14 +212,12 @@ impl Cluster {
         let has_part = datum.pending.contains(&(self.rank as u32));
         self.settle(&mut datum, (traffic, &mut not_urgent))?;
         drop(state);
-        if has_part && datum.holders.owner() != self.rank {
+        let is_owner = datum.holders.owner() == self.rank;
+        if has_part && !is_owner {
             // It may be passed on here, and the rank may end.
             datum.courier.await_sent(&self.runtime);
         }
-        if datum.holders.owner() != self.rank {
-            return Ok(None);
-        }
-        Ok(Some(std::mem::take(&mut *self.runtime.write(&handle)?)))
+        Ok(is_owner)
     }
 }
 

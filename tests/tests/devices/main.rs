@@ -11,6 +11,7 @@ mod kernel_cache;
 mod needs;
 mod overlap;
 mod programs;
+mod ranks;
 mod room;
 mod swaps;
 

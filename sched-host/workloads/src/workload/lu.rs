@@ -88,6 +88,9 @@ impl OnRanks for Lu {
     ) -> Result<Factored<Option<SquareTiles>>, ClusterError> {
         let tiling = Tiling::new(matrix.order(), tile_size);
         let spread = Spread { cluster, tiling };
+        if spread.has_devices()? {
+            return on_arrays::run_on::<f64>(&spread, matrix);
+        }
         let tiles = spread.matrix(matrix, tiling.square_tiles())?;
         let elimination = Elimination::new(cluster.runtime(), Self::NAME);
         let kernels = Kernels::new(&elimination, tiling);

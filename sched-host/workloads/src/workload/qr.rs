@@ -89,6 +89,9 @@ impl OnRanks for Qr {
     ) -> Result<Factored<Option<QrTiles>>, ClusterError> {
         let tiling = Tiling::new(matrix.order(), tile_size);
         let spread = Spread { cluster, tiling };
+        if spread.has_devices()? {
+            return on_arrays::run_on::<f64>(&spread, matrix);
+        }
         let panels = (0..tiling.n_tiles()).map(|k| ((k, k), (tiling.size(k), tiling.size(k))));
         let factors = tiling.lower_tiles().map(|(i, k)| ((i, k), factor_shape(tiling.size(k))));
         let data = Data {

@@ -2,9 +2,9 @@
 
 use super::figures::Figures;
 use super::{Factored, Workload, make_tiles};
-use crate::linalg::{Entries, Tile, Tiling};
+use crate::linalg::{Entries, Number, Tile, Tiling};
 use sched_cluster::{Cluster, ClusterError};
-use sched_runtime::{AccessList, Codelet, Handle, Runtime, SubmitError};
+use sched_runtime::{AccessList, ArrayHandle, Codelet, Data, Handle, Runtime, SubmitError};
 use std::fmt::Display;
 use std::time::Instant;
 
@@ -103,8 +103,60 @@ impl Spread<'_> {
         tiles.map(register).collect()
     }
 
+    /// Whether a rank has devices, which hold arrays.
+    pub(super) fn has_devices(&self) -> Result<bool, ClusterError> {
+        let has = self.cluster.exchange(&[u8::from(!self.cluster.runtime().devices().is_empty())])?;
+        Ok(has.iter().any(|has| has == &[1]))
+    }
+
+    /// The tiles of a matrix as arrays, rounded to this type; each rank makes its own.
+    pub(super) fn arrays<T: Number>(
+        &self,
+        matrix: &(dyn Entries + Sync),
+        tiles: impl Iterator<Item = Index> + Clone,
+    ) -> Result<Vec<ArrayHandle<T>>, ClusterError> {
+        let Spread { cluster, tiling } = *self;
+        let owner = |(i, j)| cluster.block_cyclic(i, j);
+        let own = tiles.clone().filter(|tile| owner(*tile) == cluster.rank()).collect();
+        let mut made = make_tiles(matrix, tiling, own).into_iter();
+        let register = |(i, j)| {
+            let own = || made.next().expect("a tile was made for each place").into_values();
+            cluster.register_array_on(owner((i, j)), tiling.size(i) * tiling.size(j), own)
+        };
+        tiles.map(register).collect()
+    }
+
+    /// Arrays of zeros, each with the place of a tile of the matrix, and its own size.
+    pub(super) fn zero_arrays<T: Number>(
+        &self,
+        tiles: impl Iterator<Item = (Index, Index)>,
+    ) -> Result<Vec<ArrayHandle<T>>, ClusterError> {
+        let register = |((i, j), (rows, cols)): (Index, Index)| {
+            let zeros = || vec![T::default(); rows * cols];
+            self.cluster.register_array_on(self.cluster.block_cyclic(i, j), rows * cols, zeros)
+        };
+        tiles.map(register).collect()
+    }
+
+    /// Arrays as tiles of these shapes, all on rank 0.
+    pub(super) fn gathered_arrays<T: Number>(
+        &self,
+        arrays: Vec<ArrayHandle<T>>,
+        shapes: impl Iterator<Item = Index>,
+    ) -> Result<Option<Vec<Tile>>, ClusterError> {
+        arrays.iter().try_for_each(|array| self.cluster.give(array, 0))?;
+        self.cluster.wait_all()?;
+        let taken = arrays.into_iter().zip(shapes).map(|(array, (rows, columns))| {
+            let values = self.cluster.unregister_array(array)?;
+            Ok(values.map(|values| Tile::from_values(rows, columns, &values)))
+        });
+        // All ranks take all of them out.
+        let taken: Vec<Option<Tile>> = taken.collect::<Result<_, ClusterError>>()?;
+        Ok(taken.into_iter().collect())
+    }
+
     /// Drops copies of tiles that no later task reads.
-    pub(super) fn flush<'t>(&self, tiles: impl IntoIterator<Item = &'t Handle<Tile>>) -> Result<(), ClusterError> {
+    pub(super) fn flush<'t, D: Data + 't>(&self, tiles: impl IntoIterator<Item = &'t D>) -> Result<(), ClusterError> {
         tiles.into_iter().try_for_each(|tile| self.cluster.flush(tile))
     }
 

@@ -4,15 +4,19 @@ pub(crate) mod by_hand;
 
 use super::Cholesky;
 use crate::linalg::{
-    CholeskyStep, LowerTiles, NotPositiveDefinite, NotPositiveDefiniteMatrix, Number, TileMut, TileRef, Tiling,
-    cholesky_steps, flops, on_views as on_core,
+    CholeskyStep, Entries, LowerTiles, NotPositiveDefinite, NotPositiveDefiniteMatrix, Number, TileMut, TileRef,
+    Tiling, cholesky_steps, flops, on_views as on_core,
 };
-use crate::workload::arrays::{Codelets, Kernels, by_library, over_blocks, register, sizes, take_back, tile};
+use crate::workload::arrays::{
+    Codelets, Kernels, by_library, cuda_math, over_blocks, register, sizes, take_back, tile,
+};
 use crate::workload::figures::run_measured;
+use crate::workload::ranks::{Spread, Submit};
 use crate::workload::{Factored, Workload, WorkloadError};
+use sched_cluster::ClusterError;
 use sched_cublas::{CudaMath, CudaQueue, Diagonal, Op, Side, Triangle};
 use sched_graph::Where;
-use sched_runtime::{ArrayHandle, Codelet, DeviceSlice, Read, ReadWrite, Runtime, SubmitError};
+use sched_runtime::{ArrayHandle, Codelet, DeviceSlice, Read, ReadWrite, Runtime};
 use std::sync::{Arc, OnceLock};
 
 /// The kernels of devices.
@@ -58,6 +62,23 @@ pub(crate) fn run<T: Number>(
     Ok(Factored { factors: LowerTiles::from_tiles(tiling, take_back(runtime, tiles, shapes)?), figures })
 }
 
+/// See [`OnRanks::run_on`](crate::workload::OnRanks::run_on).
+pub(super) fn run_on<T: Number>(
+    spread: &Spread<'_>,
+    matrix: &(dyn Entries + Sync),
+) -> Result<Factored<Option<LowerTiles>>, ClusterError> {
+    let Spread { cluster, tiling } = *spread;
+    let tiles = spread.arrays::<T>(matrix, tiling.lower_tiles())?;
+    let runtime = cluster.runtime();
+    let tasks = Tasks::new(runtime, tiling, Choice { only: None, math: cuda_math(runtime) });
+    let submit = || cholesky_steps(tiling.n_tiles()).try_for_each(|step| tasks.submit(cluster, step, &tiles));
+    let figures = spread.run_measured(flops::cholesky(tiling.order()), submit)?;
+    spread.agree(tasks.failure.get())?;
+    let shapes = tiling.lower_tiles().map(|(i, j)| (tiling.size(i), tiling.size(j)));
+    let tiles = spread.gathered_arrays(tiles, shapes)?;
+    Ok(Factored { factors: tiles.map(|tiles| LowerTiles::from_tiles(tiling, tiles)), figures })
+}
+
 /// The codelets.
 struct Tasks<T: Number> {
     tiling: Tiling,
@@ -101,23 +122,18 @@ impl<T: Number> Tasks<T> {
         }
     }
 
-    fn submit(&self, runtime: &Runtime, step: CholeskyStep, tiles: &[ArrayHandle<T>]) -> Result<(), SubmitError> {
+    fn submit<S: Submit>(&self, place: &S, step: CholeskyStep, tiles: &[ArrayHandle<T>]) -> Result<(), S::Error> {
         let tile = |(i, j)| &tiles[self.tiling.lower_index(i, j)];
         let urgency = i32::try_from(step.priority(self.tiling.n_tiles())).unwrap_or(i32::MAX);
         let written = tile(step.writes());
         match step {
-            CholeskyStep::Potrf { .. } => runtime.task_with(&self.potrf, step, (written,)).priority(urgency).submit(),
-            CholeskyStep::Trsm { k, .. } => {
-                runtime.task_with(&self.trsm, step, (tile((k, k)), written)).priority(urgency).submit()
-            }
-            CholeskyStep::Syrk { k, i } => {
-                runtime.task_with(&self.syrk, step, (tile((i, k)), written)).priority(urgency).submit()
-            }
+            CholeskyStep::Potrf { .. } => place.submit(&self.potrf, step, (written,), urgency),
+            CholeskyStep::Trsm { k, .. } => place.submit(&self.trsm, step, (tile((k, k)), written), urgency),
+            CholeskyStep::Syrk { k, i } => place.submit(&self.syrk, step, (tile((i, k)), written), urgency),
             CholeskyStep::Gemm { k, i, j } => {
-                runtime.task_with(&self.gemm, step, (tile((i, k)), tile((j, k)), written)).priority(urgency).submit()
+                place.submit(&self.gemm, step, (tile((i, k)), tile((j, k)), written), urgency)
             }
         }
-        .map(|_| ())
     }
 }
 

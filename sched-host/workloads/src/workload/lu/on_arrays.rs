@@ -2,12 +2,16 @@
 
 use super::Lu;
 use crate::linalg::lu_kernels::on_views as on_core;
-use crate::linalg::{LuStep, NoLuFactors, Number, SquareTiles, TileMut, TileRef, Tiling, ZeroPivot, flops, lu_steps};
+use crate::linalg::{
+    Entries, LuStep, NoLuFactors, Number, SquareTiles, TileMut, TileRef, Tiling, ZeroPivot, flops, lu_steps,
+};
 use crate::workload::arrays::{Codelets, Kernels, by_library, over_blocks, register, sizes, take_back, tile};
 use crate::workload::figures::run_measured;
+use crate::workload::ranks::{Spread, Submit};
 use crate::workload::{Factored, Workload, WorkloadError};
+use sched_cluster::ClusterError;
 use sched_cublas::{CudaQueue, Diagonal, Op, Side, Triangle};
-use sched_runtime::{ArrayHandle, Codelet, DeviceSlice, Read, ReadWrite, Runtime, SubmitError};
+use sched_runtime::{ArrayHandle, Codelet, DeviceSlice, Read, ReadWrite, Runtime};
 use std::sync::{Arc, OnceLock};
 
 /// The kernels of devices.
@@ -33,6 +37,22 @@ pub(super) fn run<T: Number>(runtime: &Runtime, matrix: SquareTiles) -> Result<F
     }
     let shapes = tiling.square_tiles().map(|(i, j)| (tiling.size(i), tiling.size(j)));
     Ok(Factored { factors: SquareTiles::from_tiles(tiling, take_back(runtime, tiles, shapes)?), figures })
+}
+
+/// See [`OnRanks::run_on`](crate::workload::OnRanks::run_on).
+pub(super) fn run_on<T: Number>(
+    spread: &Spread<'_>,
+    matrix: &(dyn Entries + Sync),
+) -> Result<Factored<Option<SquareTiles>>, ClusterError> {
+    let Spread { cluster, tiling } = *spread;
+    let tiles = spread.arrays::<T>(matrix, tiling.square_tiles())?;
+    let tasks = Tasks::new(cluster.runtime(), tiling);
+    let submit = || lu_steps(tiling.n_tiles()).try_for_each(|step| tasks.submit(cluster, step, &tiles));
+    let figures = spread.run_measured(flops::lu(tiling.order()), submit)?;
+    spread.agree(tasks.failure.get())?;
+    let shapes = tiling.square_tiles().map(|(i, j)| (tiling.size(i), tiling.size(j)));
+    let tiles = spread.gathered_arrays(tiles, shapes)?;
+    Ok(Factored { factors: tiles.map(|tiles| SquareTiles::from_tiles(tiling, tiles)), figures })
 }
 
 /// The codelets.
@@ -69,23 +89,16 @@ impl<T: Number> Tasks<T> {
         }
     }
 
-    fn submit(&self, runtime: &Runtime, step: LuStep, tiles: &[ArrayHandle<T>]) -> Result<(), SubmitError> {
+    fn submit<S: Submit>(&self, place: &S, step: LuStep, tiles: &[ArrayHandle<T>]) -> Result<(), S::Error> {
         let tile = |(i, j)| &tiles[self.tiling.square_index(i, j)];
         let urgency = i32::try_from(step.priority(self.tiling.n_tiles())).unwrap_or(i32::MAX);
         let written = tile(step.writes());
         match step {
-            LuStep::Getrf { .. } => runtime.task_with(&self.getrf, step, (written,)).priority(urgency).submit(),
-            LuStep::TrsmRow { k, .. } => {
-                runtime.task_with(&self.trsm_row, step, (tile((k, k)), written)).priority(urgency).submit()
-            }
-            LuStep::TrsmColumn { k, .. } => {
-                runtime.task_with(&self.trsm_column, step, (tile((k, k)), written)).priority(urgency).submit()
-            }
-            LuStep::Gemm { k, i, j } => {
-                runtime.task_with(&self.gemm, step, (tile((i, k)), tile((k, j)), written)).priority(urgency).submit()
-            }
+            LuStep::Getrf { .. } => place.submit(&self.getrf, step, (written,), urgency),
+            LuStep::TrsmRow { k, .. } => place.submit(&self.trsm_row, step, (tile((k, k)), written), urgency),
+            LuStep::TrsmColumn { k, .. } => place.submit(&self.trsm_column, step, (tile((k, k)), written), urgency),
+            LuStep::Gemm { k, i, j } => place.submit(&self.gemm, step, (tile((i, k)), tile((k, j)), written), urgency),
         }
-        .map(|_| ())
     }
 }
 

@@ -4,12 +4,14 @@
 use super::Qr;
 use crate::linalg::qr_kernels::on_views as on_core;
 use crate::linalg::{
-    Apply, Number, QrStep, QrTiles, SquareTiles, TileMut, TileRef, Tiling, factor_shape, flops, qr_steps,
+    Apply, Entries, Number, QrStep, QrTiles, SquareTiles, TileMut, TileRef, Tiling, factor_shape, flops, qr_steps,
 };
 use crate::workload::arrays::{Codelets, Kernels, register, sizes, take_back, tile};
 use crate::workload::figures::run_measured;
+use crate::workload::ranks::{Spread, Submit};
 use crate::workload::{Factored, Workload, WorkloadError};
-use sched_runtime::{ArrayHandle, Codelet, KernelCall, Read, ReadWrite, Runtime, SubmitError, Write};
+use sched_cluster::ClusterError;
+use sched_runtime::{ArrayHandle, Codelet, KernelCall, Read, ReadWrite, Runtime, Write};
 
 /// The kernels of devices.
 pub(crate) const KERNELS: Kernels = Kernels { workload: Qr::NAME, text: include_str!("../../linalg/kernels/qr.cl") };
@@ -42,6 +44,36 @@ pub(super) fn run<T: Number>(runtime: &Runtime, matrix: QrTiles) -> Result<Facto
         panels: take_back(runtime, data.panels, (0..tiling.n_tiles()).map(|k| (size(k), size(k))))?,
         factors: take_back(runtime, data.factors, tiling.lower_tiles().map(|(_, k)| factor_shape(size(k))))?,
     };
+    Ok(Factored { factors, figures })
+}
+
+/// See [`OnRanks::run_on`](crate::workload::OnRanks::run_on).
+pub(super) fn run_on<T: Number>(
+    spread: &Spread<'_>,
+    matrix: &(dyn Entries + Sync),
+) -> Result<Factored<Option<QrTiles>>, ClusterError> {
+    let Spread { cluster, tiling } = *spread;
+    let size = |i| tiling.size(i);
+    let of_panels = || (0..tiling.n_tiles()).map(|k| ((k, k), (size(k), size(k))));
+    let of_factors = || tiling.lower_tiles().map(|(i, k)| ((i, k), factor_shape(size(k))));
+    let data = Data::<T> {
+        tiling,
+        matrix: spread.arrays(matrix, tiling.square_tiles())?,
+        panels: spread.zero_arrays(of_panels())?,
+        factors: spread.zero_arrays(of_factors())?,
+    };
+    let tasks = Tasks::new(cluster.runtime(), tiling);
+    let submit = || qr_steps(tiling.n_tiles()).try_for_each(|step| tasks.submit(cluster, step, &data));
+    let figures = spread.run_measured(flops::qr(tiling.order()), submit)?;
+    let Data { matrix, panels, factors, .. } = data;
+    let shapes = tiling.square_tiles().map(|(i, j)| (size(i), size(j)));
+    let matrix = spread.gathered_arrays(matrix, shapes)?;
+    let panels = spread.gathered_arrays(panels, of_panels().map(|(_, shape)| shape))?;
+    let factors = spread.gathered_arrays(factors, of_factors().map(|(_, shape)| shape))?;
+    let factors = matrix.zip(panels).zip(factors).map(|((matrix, panels), factors)| {
+        let matrix = SquareTiles::from_tiles(tiling, matrix);
+        QrTiles { matrix, panels, factors }
+    });
     Ok(Factored { factors, figures })
 }
 
@@ -126,27 +158,26 @@ impl<T: Number> Tasks<T> {
         }
     }
 
-    fn submit(&self, runtime: &Runtime, step: QrStep, data: &Data<T>) -> Result<(), SubmitError> {
+    fn submit<S: Submit>(&self, place: &S, step: QrStep, data: &Data<T>) -> Result<(), S::Error> {
         let urgency = i32::try_from(step.priority(data.tiling.n_tiles())).unwrap_or(i32::MAX);
         match step {
             QrStep::Geqrt { k } => {
                 let named = (data.tile(k, k), &data.panels[k], data.factor(k, k));
-                runtime.task_with(&self.geqrt, step, named).priority(urgency).submit()
+                place.submit(&self.geqrt, step, named, urgency)
             }
             QrStep::Unmqr { k, j } => {
                 let named = (&data.panels[k], data.factor(k, k), data.tile(k, j));
-                runtime.task_with(&self.unmqr, step, named).priority(urgency).submit()
+                place.submit(&self.unmqr, step, named, urgency)
             }
             QrStep::Tsqrt { k, i } => {
                 let named = (data.tile(k, k), data.tile(i, k), data.factor(i, k));
-                runtime.task_with(&self.tsqrt, step, named).priority(urgency).submit()
+                place.submit(&self.tsqrt, step, named, urgency)
             }
             QrStep::Tsmqr { k, i, j } => {
                 let named = (data.tile(i, k), data.factor(i, k), data.tile(k, j), data.tile(i, j));
-                runtime.task_with(&self.tsmqr, step, named).priority(urgency).submit()
+                place.submit(&self.tsmqr, step, named, urgency)
             }
         }
-        .map(|_| ())
     }
 }
 
