@@ -28,6 +28,8 @@ pub(crate) mod cholesky;
 mod elimination;
 mod error;
 mod figures;
+#[cfg(test)]
+mod generated;
 mod lu;
 mod qr;
 mod ranks;

@@ -65,6 +65,7 @@ pub(super) fn run(args: &RanksArgs, registry: &Arc<Registry>, out: &mut dyn Writ
         policy: "tree-eager".to_owned(),
         workers,
         bind: false,
+        crowded: ranks.here() * workers > topology.allowed_pus().len(),
         tile_sizes: args.tile_sizes.clone(),
         devices: Vec::new(),
     };

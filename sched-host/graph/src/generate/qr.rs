@@ -4,13 +4,16 @@ use super::{Tiles, tile_bytes};
 use crate::factorisation::{QrStep, qr_steps};
 use crate::{AccessMode, Task, TaskGraph};
 
+/// Number of reflectors that a triangle goes with, in `sched run qr`: those of a tile have a row of triangles.
+const INNER: usize = 32;
+
 /// The graph of `sched run qr`: the factorisation of a matrix of `tiles` × `tiles` tiles of `tile_size` rows, with a
 /// flat tree in each column of tiles, with kinds geqrt (a diagonal tile), unmqr (right of it), tsqrt (a tile below it)
 /// and tsmqr (the update of two tiles), in the same order, with the same priorities.
 ///
 /// As of Buttari, Langou, Kurzak and Dongarra, *A class of parallel tiled linear algebra algorithms for multicore
-/// architectures* (2009). The reflectors of a diagonal tile, and the triangles that go with all reflectors, are data of
-/// their own, so that the updates to its right need not keep the column waiting. Operations are counted to the leading
+/// architectures* (2009), with triangles for 32 reflectors at a time. The reflectors of a diagonal tile, and the triangles,
+/// are data of their own, so that the updates to its right need not keep the column waiting. Operations are counted to the leading
 /// order; the priority of a task is the number of tasks on the longest chain that begins with it.
 ///
 /// ```
@@ -23,21 +26,23 @@ pub fn qr(tiles: usize, tile_size: usize) -> TaskGraph {
     let [geqrt, unmqr, tsqrt, tsmqr] = ["geqrt", "unmqr", "tsqrt", "tsmqr"].map(|kind| graph.add_kind(kind));
     let bytes = tile_bytes(tile_size);
     let data = Tiles::new(&mut graph, "A", tiles, bytes, |_, _| true);
-    // On the diagonal the reflectors and their triangle fill a tile together; elsewhere a triangle is kept as a tile.
-    let triangles = Tiles::new(&mut graph, "T", tiles, bytes, |i, j| i >= j);
+    let reflectors = Tiles::new(&mut graph, "V", tiles, bytes, |i, j| i == j);
+    let triangles = Tiles::new(&mut graph, "T", tiles, 8 * (INNER.min(tile_size) * tile_size) as u64, |i, j| i >= j);
     let cube = (tile_size as f64).powi(3);
     for step in qr_steps(tiles) {
         let (mut task, flops) = match step {
             QrStep::Geqrt { k } => {
                 let task = Task::new(geqrt).named(format!("geqrt({k})"));
-                let task =
-                    task.access(data.at(k, k), AccessMode::ReadWrite).access(triangles.at(k, k), AccessMode::Write);
+                let task = task.access(data.at(k, k), AccessMode::ReadWrite);
+                let task = task.access(reflectors.at(k, k), AccessMode::Write);
+                let task = task.access(triangles.at(k, k), AccessMode::Write);
                 (task, 4.0 / 3.0 * cube)
             }
             QrStep::Unmqr { k, j } => {
                 let task = Task::new(unmqr).named(format!("unmqr({k},{j})"));
-                let task =
-                    task.access(triangles.at(k, k), AccessMode::Read).access(data.at(k, j), AccessMode::ReadWrite);
+                let task = task.access(reflectors.at(k, k), AccessMode::Read);
+                let task = task.access(triangles.at(k, k), AccessMode::Read);
+                let task = task.access(data.at(k, j), AccessMode::ReadWrite);
                 (task, 2.0 * cube)
             }
             QrStep::Tsqrt { k, i } => {

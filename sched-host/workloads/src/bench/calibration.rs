@@ -27,6 +27,9 @@ pub struct Calibration {
     pub tile_sizes: Vec<usize>,
     /// Whether workers are bound to hardware threads.
     pub bind: bool,
+    /// Whether there are more workers than hardware threads, in all processes that measure together: then kernels wait for
+    /// the processor, and their times are those with these waits.
+    pub crowded: bool,
     /// Devices whose kernels are measured, each by its name, with the architecture of its worker.
     pub devices: Vec<(String, Arch)>,
 }
@@ -138,10 +141,11 @@ pub fn calibrate(
         Ok(kernels)
     };
     let kernels = measure(None)?;
+    let most = if wanted.crowded { f64::INFINITY } else { LONGEST };
     let on_devices = wanted.devices.iter().map(|device| {
         // Where that cannot be measured, it is as with most devices.
         let overlaps = Bare::open(registry, &device.0).ok().and_then(|bare| bare.launches_early().ok()).unwrap_or(true);
-        Ok(CalibratedDevice { overlaps, kernels: measure(Some(device))?.means() })
+        Ok(CalibratedDevice { overlaps, kernels: measure(Some(device))?.means(most) })
     });
     let on_devices = on_devices.collect::<Result<Vec<CalibratedDevice>, CalibrationError>>()?;
     Ok(Calibrated {
@@ -150,7 +154,7 @@ pub fn calibrate(
         fetch: execution.saturating_sub(push),
         wake_up,
         gflops: kernels.flops / kernels.seconds.max(f64::MIN_POSITIVE) / 1e9,
-        kernels: kernels.means(),
+        kernels: kernels.means(most),
         on_devices,
     })
 }
@@ -273,17 +277,21 @@ impl Kernels {
         Ok(())
     }
 
-    fn means(self) -> KernelTimes {
+    /// Mean times, see [`mean`].
+    fn means(self, most: f64) -> KernelTimes {
         let by_size = |(kind, times): (String, BTreeMap<u64, Vec<f64>>)| {
-            (kind, times.into_iter().map(|(bytes, times)| (bytes, Duration::from_secs_f64(mean(times)))).collect())
+            (kind, times.into_iter().map(|(bytes, times)| (bytes, Duration::from_secs_f64(mean(times, most)))).collect())
         };
         self.times.into_iter().map(by_size).collect()
     }
 }
 
-/// Mean of times, of which those that other programs have made far longer count as three times the median.
-fn mean(mut times: Vec<f64>) -> f64 {
-    let most = 3.0 * median(&mut times);
+/// Times that other programs have made far longer count as this many times the median.
+const LONGEST: f64 = 3.0;
+
+/// Mean of times, of which longer ones count as `most` times the median.
+fn mean(mut times: Vec<f64>, most: f64) -> f64 {
+    let most = most * median(&mut times);
     times.iter().map(|time| time.min(most)).sum::<f64>() / times.len().max(1) as f64
 }
 

@@ -2,14 +2,18 @@
 
 use super::{Figures, Workload};
 use crate::linalg::Tiling;
-use sched_runtime::Runtime;
+use sched_runtime::{Builder, Runtime};
 use sched_tree::plugin::Registry;
 use std::sync::Arc;
 
 /// A runtime with the stock components compiled in.
 pub(crate) fn runtime(policy: &str, workers: usize) -> Runtime {
-    let builder = Runtime::builder().registry(Arc::new(Registry::compiled_in())).policy(policy).workers(workers);
-    builder.build().expect("the shipped policies start")
+    builder(policy, workers).build().expect("the shipped policies start")
+}
+
+/// A builder of such a runtime.
+pub(super) fn builder(policy: &str, workers: usize) -> Builder {
+    Runtime::builder().registry(Arc::new(Registry::compiled_in())).policy(policy).workers(workers)
 }
 
 /// Checks that the figures are those of a run of all tasks by `workers` workers.
