@@ -13,6 +13,7 @@ use sched_runtime::Runtime;
 use sched_sim::Platform;
 use sched_tree::plugin::Registry;
 use sched_workloads::bench::{Calibrated, Calibration, NetworkFigures, calibrate, network};
+use std::collections::HashSet;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -65,7 +66,7 @@ pub(super) fn run(args: &RanksArgs, registry: &Arc<Registry>, out: &mut dyn Writ
         policy: "tree-eager".to_owned(),
         workers,
         bind: false,
-        crowded: ranks.here() * workers > topology.allowed_pus().len(),
+        crowded: false,
         tile_sizes: args.tile_sizes.clone(),
         devices: Vec::new(),
     };
@@ -96,6 +97,7 @@ fn measure(
     topology: &Topology,
 ) -> Result<Measured, ClusterError> {
     let network = network(cluster)?;
+    let wanted = &Calibration { crowded: are_crowded(cluster, wanted.workers, topology)?, ..wanted.clone() };
     let lost = Mutex::new(None);
     // Ranks begin each step together.
     let together = |_| {
@@ -117,6 +119,19 @@ fn measure(
         Some(error) => Err(error),
         None => Ok(Measured { ranks: cluster.ranks(), figures, network }),
     }
+}
+
+/// Whether ranks have more workers than hardware threads: `mpirun` may have bound each to some.
+fn are_crowded(cluster: &Cluster, workers: usize, topology: &Topology) -> Result<bool, ClusterError> {
+    let here = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let here = here.trim();
+    let mine: Vec<String> = topology.allowed_pus().iter().map(|pu| format!("{here} {pu}")).collect();
+    let all = cluster.exchange(mine.join("\n").as_bytes())?;
+    let all: Vec<String> = all.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
+    // Those of other machines have hardware threads of their own.
+    let beside: Vec<&String> = all.iter().filter(|pus| pus.starts_with(&format!("{here} "))).collect();
+    let pus: HashSet<&str> = beside.iter().flat_map(|pus| pus.lines()).collect();
+    Ok(beside.len() * workers > pus.len())
 }
 
 /// The cluster of `ranks` ranks, of which a share is on this machine. Where all of them are, cores copy messages.

@@ -34,8 +34,8 @@ pub struct Calibration {
     pub devices: Vec<(String, Arch)>,
 }
 
-/// Mean times of kernels, by kind of task and by the size of a task's data in bytes. The makespan is made of their sums, so
-/// medians would be too short.
+/// Mean times of kernels, by kind of task and by the size of a task's data in bytes, in that of several runs which other
+/// programs have disturbed least. The makespan is made of their sums, so medians would be too short.
 pub type KernelTimes = BTreeMap<String, BTreeMap<u64, Duration>>;
 
 /// What was measured of a device.
@@ -141,11 +141,10 @@ pub fn calibrate(
         Ok(kernels)
     };
     let kernels = measure(None)?;
-    let most = if wanted.crowded { f64::INFINITY } else { LONGEST };
     let on_devices = wanted.devices.iter().map(|device| {
         // Where that cannot be measured, it is as with most devices.
         let overlaps = Bare::open(registry, &device.0).ok().and_then(|bare| bare.launches_early().ok()).unwrap_or(true);
-        Ok(CalibratedDevice { overlaps, kernels: measure(Some(device))?.means(most) })
+        Ok(CalibratedDevice { overlaps, kernels: measure(Some(device))?.means(wanted.crowded) })
     });
     let on_devices = on_devices.collect::<Result<Vec<CalibratedDevice>, CalibrationError>>()?;
     Ok(Calibrated {
@@ -154,7 +153,7 @@ pub fn calibrate(
         fetch: execution.saturating_sub(push),
         wake_up,
         gflops: kernels.flops / kernels.seconds.max(f64::MIN_POSITIVE) / 1e9,
-        kernels: kernels.means(most),
+        kernels: kernels.means(wanted.crowded),
         on_devices,
     })
 }
@@ -242,10 +241,16 @@ impl Machine<'_> {
     }
 }
 
+/// Number of runs of each workload by which kernels are measured.
+const RUNS: usize = 3;
+
+/// Seconds of each kernel of a workload with data of a size, in each of its runs.
+type Runs = BTreeMap<&'static str, Vec<Vec<f64>>>;
+
 /// The times of kernels.
 #[derive(Default)]
 struct Kernels {
-    times: BTreeMap<String, BTreeMap<u64, Vec<f64>>>,
+    times: BTreeMap<String, BTreeMap<u64, Runs>>,
     flops: f64,
     seconds: f64,
 }
@@ -265,25 +270,48 @@ impl Kernels {
         W::run(&runtime, W::cut(&*matrix, tile_size))?;
         drop(runtime.take_graph());
         let others = others.iter().map(Machine::start::<W>).collect::<Result<Vec<Runtime>, CalibrationError>>()?;
-        let measured = beside::<W, _>(&others, &*matrix, tile_size, || W::run(&runtime, W::cut(&*matrix, tile_size)));
-        self.flops += measured?.figures.flops;
+        let runs = || -> Result<Vec<f64>, WorkloadError> {
+            (0..RUNS).map(|_| Ok(W::run(&runtime, W::cut(&*matrix, tile_size))?.figures.flops)).collect()
+        };
+        let flops = beside::<W, _>(&others, &*matrix, tile_size, runs)?;
+        self.flops += flops.iter().sum::<f64>();
         let graph = runtime.take_graph().unwrap_or_default();
-        for task in &graph.tasks {
+        let a_run = graph.tasks.len().div_ceil(RUNS).max(1);
+        for (number, task) in graph.tasks.iter().enumerate() {
             let Some(length) = task.lengths.get(arch) else { continue };
             self.seconds += length.as_secs_f64();
             let of_kind = self.times.entry(graph.kind_of(task).name.clone()).or_default();
-            of_kind.entry(graph.bytes_of(task)).or_default().push(length.as_secs_f64());
+            let of_size = of_kind.entry(graph.bytes_of(task)).or_default().entry(W::NAME).or_default();
+            of_size.resize(RUNS, Vec::new());
+            of_size[number / a_run].push(length.as_secs_f64());
         }
         Ok(())
     }
 
-    /// Mean times, see [`mean`].
-    fn means(self, most: f64) -> KernelTimes {
-        let by_size = |(kind, times): (String, BTreeMap<u64, Vec<f64>>)| {
-            (kind, times.into_iter().map(|(bytes, times)| (bytes, Duration::from_secs_f64(mean(times, most)))).collect())
+    /// Mean times. If workers are crowded, of all tasks; else of the run that other programs have disturbed least.
+    fn means(self, is_crowded: bool) -> KernelTimes {
+        let by_size = |(kind, times): (String, BTreeMap<u64, Runs>)| {
+            let of_size = |(bytes, runs)| (bytes, Duration::from_secs_f64(mean_of_workloads(runs, is_crowded)));
+            (kind, times.into_iter().map(of_size).collect())
         };
         self.times.into_iter().map(by_size).collect()
     }
+}
+
+/// Mean of a kernel that several workloads have: each counts as often as it runs the kernel.
+fn mean_of_workloads(runs: Runs, is_crowded: bool) -> f64 {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for runs in runs.into_values() {
+        let tasks = runs.iter().map(Vec::len).sum::<usize>() as f64;
+        let of_run = |run: Vec<f64>| mean(run, LONGEST);
+        let mean = match is_crowded {
+            true => mean(runs.concat(), f64::INFINITY),
+            false => runs.into_iter().filter(|run| !run.is_empty()).map(of_run).fold(f64::INFINITY, f64::min),
+        };
+        sum += tasks * mean;
+        count += tasks;
+    }
+    sum / f64::max(count, 1.0)
 }
 
 /// Times that other programs have made far longer count as this many times the median.
@@ -303,7 +331,7 @@ fn beside<W: Workload, R>(
     work: impl FnOnce() -> R,
 ) -> R {
     // Tiles that are made meanwhile would take a core.
-    const STOCK: usize = 3;
+    const STOCK: usize = 2 * RUNS;
     let (busy, has_ended) = (&Barrier::new(others.len() + 1), &AtomicBool::new(false));
     std::thread::scope(|scope| {
         for runtime in others {
@@ -324,4 +352,28 @@ fn beside<W: Workload, R>(
         has_ended.store(true, Ordering::Relaxed);
         done
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_disturbed_run_of_each_workload_counts() {
+        let runs = || {
+            Runs::from([
+                ("cholesky", vec![vec![1.0, 1.0], vec![1.0, 2.0], vec![1.0, 100.0]]),
+                ("lu", vec![vec![4.0], vec![3.0], vec![5.0]]),
+            ])
+        };
+        // Six tasks of 1 and three of 3.
+        assert!((mean_of_workloads(runs(), false) - 15.0 / 9.0).abs() < 1e-9);
+        // Waits for the processor are part of what tasks take where workers share it.
+        assert!((mean_of_workloads(runs(), true) - 118.0 / 9.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_takes_far_longer_than_others_counts_as_three_medians() {
+        assert!((mean(vec![1.0, 1.0, 100.0], LONGEST) - 5.0 / 3.0).abs() < 1e-9);
+    }
 }

@@ -6,10 +6,13 @@ use super::{Cholesky, Lu, Qr, Workload};
 use sched_graph::generate::{cholesky, lu, qr};
 use sched_graph::{AccessMode, TaskGraph};
 
-/// What can be compared of a graph: tasks by kind, with mode and size of each access, and what they wait for.
+/// Kind, priority, and mode and size of each access.
+type TaskShape = (String, i32, Vec<(AccessMode, u64)>);
+
+/// What can be compared of a graph: its tasks, and what they wait for.
 #[derive(PartialEq, Debug)]
 struct Shape {
-    tasks: Vec<(String, i32, Vec<(AccessMode, u64)>)>,
+    tasks: Vec<TaskShape>,
     edges: Vec<Vec<u32>>,
 }
 
