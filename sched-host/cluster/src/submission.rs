@@ -32,7 +32,7 @@ impl Cluster {
     /// [Reductions](Self::reduction_on) do not count: to them a task adds wherever it runs. Returns it there.
     ///
     /// # Errors
-    /// If it names data that no rank owns; and see [`SubmitError`].
+    /// If it names data that no rank owns; and see [`SubmitError`](sched_runtime::SubmitError).
     pub fn submit<L: AccessList, P: Send + 'static>(
         &self,
         task: TaskBuilder<'_, L, P>,
