@@ -23,9 +23,10 @@ use crate::wait::ended::Ended;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{ArchSet, Time, WorkerId, WorkerSet};
-use sched_graph::{AccessMode, ContextId, Where};
+use sched_graph::{AccessMode, AccessOrder, ContextId, Where};
 use sched_model::Models;
 use sched_sync::in_flight::Counts;
+use sched_sync::sole::{Right, Sole};
 use sched_trace::Recorder;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{faults_of, survey_of};
@@ -44,6 +45,8 @@ const DEFAULT_NAME: &str = "default";
 pub(crate) struct Core {
     /// Distinguishes this runtime from others.
     pub(crate) id: u64,
+    /// The right to what submissions change: the orders of data, and free slots.
+    pub(crate) sole: CachePadded<Sole>,
     /// The contexts, each with its tree.
     pub(crate) roster: Roster,
     /// The machine and the components that policies are laid over.
@@ -130,8 +133,8 @@ impl Vacant {
 impl Core {
     /// Creates the shared state with the tree of the default context, before any thread runs.
     pub(crate) fn new(start: Start) -> Arc<Core> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let facts = start.workers;
+        let sole = Sole::default();
         let count = facts.len();
         let ledger = Arc::new(Ledger::new());
         let recorder = start.trace.map(|most| Arc::new(Recorder::new(count, most)));
@@ -157,7 +160,8 @@ impl Core {
         default.set_priorities(&start.priorities, start.bound.is_some());
         let outcomes = Outcomes::new(start.main_worker, &backend);
         let core = Arc::new(Core {
-            id: NEXT.fetch_add(1, Relaxed),
+            id: sole.number(),
+            sole: CachePadded::new(sole),
             roster: Roster::new(default),
             policy_env: start.policy_env,
             ledger,
@@ -214,8 +218,8 @@ impl Core {
 
     /// Takes a slot for a task of this codelet.
     #[inline(always)]
-    pub(crate) fn take_slot(&self, codelet: &CodeletFacts) -> TaskPlace {
-        let Some((place, soon)) = codelet.slots.take() else { return self.take_fresh() };
+    pub(crate) fn take_slot(&self, codelet: &CodeletFacts, right: &mut Right<'_>) -> TaskPlace {
+        let Some((place, soon)) = codelet.slots.take(right) else { return self.take_fresh() };
         if let Some(soon) = soon {
             soon.fetch();
         }
@@ -353,7 +357,7 @@ impl Core {
     /// Enters a task: numbers it and links it to those that it must wait for. Returns the number of links; the task
     /// starts when its record is [submitted](Record::submitted) with that number.
     #[inline(always)]
-    pub(crate) fn enter(&self, entry: Entry<'_>) -> (TaskKey, u32) {
+    pub(crate) fn enter(&self, entry: Entry<'_>, right: &mut Right<'_>) -> (TaskKey, u32) {
         let TaskPlace { slot, record } = entry.place;
         let key = TaskKey { slot: slot.id(), sequence: self.submitted.fetch_add(1, SeqCst) + 1 };
         let head = slot.head();
@@ -373,7 +377,7 @@ impl Core {
             self.roster.get(entry.context).in_flight.number();
         }
         let waits = !(entry.after.is_empty() && entry.accesses.is_empty());
-        let links = if waits { self.link_all(key, entry.place, entry.after, entry.accesses) } else { 0 };
+        let links = if waits { self.link_all(key, &entry, right) } else { 0 };
         (key, links)
     }
 
@@ -386,14 +390,8 @@ impl Core {
     }
 
     /// Links a task to those that it must wait for, and returns their number.
-    fn link_all(
-        &self,
-        key: TaskKey,
-        place: TaskPlace,
-        after: &[TaskRef],
-        accesses: &[(&Arc<DataHeader>, AccessMode)],
-    ) -> u32 {
-        let TaskPlace { slot, record } = place;
+    fn link_all(&self, key: TaskKey, entry: &Entry<'_>, right: &mut Right<'_>) -> u32 {
+        let Entry { place: TaskPlace { slot, record }, after, accesses, .. } = *entry;
         slot.set_phase(Phase::Waiting);
         let mut links = 0;
         for before in after.iter().map(|task| task.key) {
@@ -406,22 +404,26 @@ impl Core {
                 }
             }
         }
-        if accesses.is_empty() {
-            return links;
-        }
-        // All orders are locked at once, in the order of data ids, so that two concurrent submissions have the same
-        // order on all data.
-        let mut orders: SmallVec<[_; 8]> = SmallVec::new();
-        for (header, mode) in accesses {
-            orders.push((header.order.lock(), *mode));
-        }
-        for (order, mode) in &mut orders {
+        let mut access = |order: &mut AccessOrder<TaskKey>, mode| {
             let link = |before: TaskKey| {
                 links += u32::from(self.link(before, Dependent::new(key.slot, false)));
             };
-            order.access(key, *mode, link, |old| self.is_ended(old));
+            order.access(key, mode, link, |old| self.is_ended(old));
+        };
+        match right {
+            Right::Alone(alone) => {
+                for (header, mode) in accesses {
+                    header.order.alone(alone, |order| access(order, *mode));
+                }
+            }
+            // All orders are locked at once, in the order of data ids, so that two concurrent submissions have the same
+            // order on all data.
+            Right::Shared(shared) => {
+                let locked = accesses.iter().map(|(header, mode)| (header.order.shared(*shared), *mode));
+                let mut locked: SmallVec<[_; 8]> = locked.collect();
+                locked.iter_mut().for_each(|(order, mode)| order.with(|order| access(order, *mode)));
+            }
         }
-        drop(orders);
         links
     }
 }

@@ -1,13 +1,13 @@
 //! Registered data: the handle that tasks name, and the value behind it.
 //!
-//! Tasks that name the same data run in the order that [`AccessOrder`] keeps. The value is behind a lock that is never
-//! waited for: the order of tasks alone separates them, and a lock that is found taken is a defect of the runtime.
-//! (Replicas are also copied ahead of their turn, so their locks are waited for: see [`replicas`].)
+//! Tasks that name the same data run in the order that [`AccessOrder`] keeps, and that alone separates them: see
+//! [`plain`]. (Replicas are also copied ahead of their turn, so they have locks, which are waited for: see [`replicas`].)
 
 pub(crate) mod access;
 pub(crate) mod array;
 pub(crate) mod layout;
 pub(crate) mod loan;
+pub(crate) mod plain;
 pub(crate) mod plan;
 pub(crate) mod reduction;
 pub(crate) mod replicas;
@@ -18,15 +18,18 @@ pub(crate) mod view;
 pub(crate) mod whole;
 
 use self::loan::{LentValue, Loan};
+use self::plain::Plain;
+pub(crate) use self::plain::{Reading, Writing};
 use self::reduction::Reduced;
 use self::replicas::{Copies, Replicas};
 use self::whole::{Part, Whole};
 use super::memory::Memories;
 use super::task::measure::footprint_of_bytes;
 use super::task::record::TaskKey;
-use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::Mutex;
 use sched_core::{MemoryNode, WorkerId};
 use sched_graph::AccessOrder;
+use sched_sync::sole::InTurn;
 use sched_tree::{Phase, Slot, SlotId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -63,7 +66,7 @@ pub(crate) struct DataCell<T> {
 /// Location of the value.
 enum Value<T> {
     /// One place for all workers.
-    One(RwLock<T>),
+    One(Plain<T>),
     /// A replica on each memory node that needs it.
     Replicated(Arc<Replicas<T>>),
     /// With the program, which lent it for the time of a scope.
@@ -72,11 +75,6 @@ enum Value<T> {
     Reduced(Box<Reduced<T>>),
 }
 
-/// Read lock of a value.
-pub(crate) type Reading<'a, T> = MappedRwLockReadGuard<'a, T>;
-/// Write lock of a value.
-pub(crate) type Writing<'a, T> = MappedRwLockWriteGuard<'a, T>;
-
 const KEPT_APART: &str = "the order of accesses keeps them apart";
 
 impl<T> DataCell<T> {
@@ -84,7 +82,7 @@ impl<T> DataCell<T> {
     #[inline(always)]
     pub(crate) fn read_by(&self, worker: WorkerId) -> Reading<'_, T> {
         match &self.value {
-            Value::One(value) => RwLockReadGuard::map(value.try_read().expect(KEPT_APART), |value| value),
+            Value::One(value) => Reading::Plain(value.read()),
             _ => self.read_special(Some(worker)),
         }
     }
@@ -93,7 +91,7 @@ impl<T> DataCell<T> {
     #[inline(always)]
     pub(crate) fn write_by(&self, worker: WorkerId) -> Writing<'_, T> {
         match &self.value {
-            Value::One(value) => RwLockWriteGuard::map(value.try_write().expect(KEPT_APART), |value| value),
+            Value::One(value) => Writing::Plain(value.write()),
             _ => self.write_special(Some(worker)),
         }
     }
@@ -112,12 +110,13 @@ impl<T> DataCell<T> {
     #[cold]
     fn read_special(&self, worker: Option<WorkerId>) -> Reading<'_, T> {
         match &self.value {
-            Value::One(value) => RwLockReadGuard::map(value.try_read().expect(KEPT_APART), |value| value),
+            Value::One(value) => Reading::Plain(value.read()),
             Value::Replicated(replicas) => {
-                replicas.read(worker.map_or_else(|| replicas.some_valid(), |worker| replicas.node_of(worker)))
+                let node = worker.map_or_else(|| replicas.some_valid(), |worker| replicas.node_of(worker));
+                Reading::Locked(replicas.read(node))
             }
-            Value::Lent(value) => value.read(),
-            Value::Reduced(reduced) => reduced.read(),
+            Value::Lent(value) => Reading::Locked(value.read()),
+            Value::Reduced(reduced) => Reading::Locked(reduced.read()),
         }
     }
 
@@ -125,12 +124,13 @@ impl<T> DataCell<T> {
     #[cold]
     fn write_special(&self, worker: Option<WorkerId>) -> Writing<'_, T> {
         match &self.value {
-            Value::One(value) => RwLockWriteGuard::map(value.try_write().expect(KEPT_APART), |value| value),
+            Value::One(value) => Writing::Plain(value.write()),
             Value::Replicated(replicas) => {
-                replicas.write(worker.map_or_else(|| replicas.some_valid(), |worker| replicas.node_of(worker)))
+                let node = worker.map_or_else(|| replicas.some_valid(), |worker| replicas.node_of(worker));
+                Writing::Locked(replicas.write(node))
             }
-            Value::Lent(value) => value.write(),
-            Value::Reduced(reduced) => reduced.write(),
+            Value::Lent(value) => Writing::Locked(value.write()),
+            Value::Reduced(reduced) => Writing::Locked(reduced.write()),
         }
     }
 
@@ -181,7 +181,7 @@ impl<T> fmt::Debug for Handle<T> {
 impl<T> Handle<T> {
     pub(crate) fn new(value: T, size: DataSize, runtime: u64) -> Handle<T> {
         let header = DataHeader::new(size, runtime, |_| Places::One(Home::default()));
-        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::One(RwLock::new(value)) }) }
+        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::One(Plain::new(value)) }) }
     }
 }
 
@@ -291,7 +291,8 @@ pub struct DataHeader {
     /// Share of its size and shape in the footprint of a task with a model.
     pub(crate) footprint: u32,
     pub(crate) places: Places,
-    pub(crate) order: Mutex<AccessOrder<TaskKey>>,
+    /// Changed by submissions, with the right of the runtime.
+    pub(crate) order: InTurn<AccessOrder<TaskKey>>,
     commute: Mutex<CommuteTurn>,
     /// Sequence of the task that failed while it wrote this data; 0 while the data is good.
     failed: AtomicU64,
@@ -325,7 +326,7 @@ impl DataHeader {
             bytes: size.bytes,
             footprint: size.footprint,
             places: places(id),
-            order: Mutex::default(),
+            order: InTurn::new(registered & !SPECIAL, AccessOrder::default()),
             commute: Mutex::default(),
             failed: AtomicU64::new(0),
         }

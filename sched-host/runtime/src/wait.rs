@@ -356,10 +356,12 @@ impl<'a> Turn<'a> {
     ) -> Result<Option<Turn<'a>>, DataError> {
         let has_ended = |task| runtime.core.is_ended(task);
         let is_free = match header.part() {
+            // An error, which `enter` has.
+            _ if header.runtime() != runtime.core.id => true,
             Some(part) => part.whole.order.lock().is_free(part.id, mode, has_ended),
-            None => header.order.lock().is_free(mode, has_ended),
+            None => header.order.with(&mut runtime.core.sole.enter(), |order| order.is_free(mode, has_ended)),
         };
-        if !is_free && header.runtime() == runtime.core.id {
+        if !is_free {
             return Ok(None);
         }
         let entered = Turn::enter(runtime, header, mode)?;

@@ -10,6 +10,7 @@
 //! - [turn]: the program waits for its turn at data, or gives it up.
 //! - [settle]: what many leave behind is put together by the first who needs it.
 //! - [family]: a task ends with those that are nested in it.
+//! - [sole]: one thread changes values without locks, until another comes.
 //! - [waiters]: threads of the program wait, and one of them is a worker meanwhile.
 //!
 //! Each module begins with its protocol. They know neither tasks nor trees and are a crate of their own, so that a
@@ -30,6 +31,7 @@ mod model;
 mod primitives;
 pub mod settle;
 pub mod sleep;
+pub mod sole;
 pub mod turn;
 pub mod waiters;
 

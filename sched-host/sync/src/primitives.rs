@@ -40,6 +40,7 @@ mod chosen {
         }
 
         /// Passes the value to `body` for changing.
+        #[inline(always)]
         pub(crate) fn with_mut<R>(&self, body: impl FnOnce(*mut T) -> R) -> R {
             body(self.0.get())
         }

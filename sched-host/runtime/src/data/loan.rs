@@ -1,7 +1,6 @@
 //! Values that still belong to the program, which lends them for the time of a [scope](crate::Scope).
 
-use super::{Reading, Writing};
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::ptr::NonNull;
 
 /// Whether lent values may be used. Whoever uses them holds the lock for reading; the end of the scope takes it for
@@ -69,7 +68,7 @@ impl<T> LentValue<T> {
 
     /// # Panics
     /// If the scope has ended.
-    pub(crate) fn read(&self) -> Reading<'_, T> {
+    pub(crate) fn read(&self) -> MappedRwLockReadGuard<'_, T> {
         RwLockReadGuard::map(self.value.read_recursive(), |value| {
             // SAFETY: the value is there until the end of the scope, which waits for this lock; so does who writes it.
             unsafe { value.as_ref().expect(ENDED).0.as_ref() }
@@ -78,7 +77,7 @@ impl<T> LentValue<T> {
 
     /// # Panics
     /// If the scope has ended, or lent the value for reading only.
-    pub(crate) fn write(&self) -> Writing<'_, T> {
+    pub(crate) fn write(&self) -> MappedRwLockWriteGuard<'_, T> {
         assert!(self.is_writable, "{READ_ONLY}");
         RwLockWriteGuard::map(self.value.write(), |value| {
             // SAFETY: as in `read`, and nobody else has the lock.

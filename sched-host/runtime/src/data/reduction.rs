@@ -9,12 +9,15 @@
 //! they lock the value, so it is free while it is combined.
 
 use super::access::Access;
-use super::{DataHeader, DataSize, Handle, Reading, Writing};
+use super::{DataHeader, DataSize, Handle};
 use crate::core::Core;
 use crate::parallel::share::TeamAccess;
 use crate::task::submit::Submitter;
 use crossbeam::utils::CachePadded;
-use parking_lot::{MappedMutexGuard, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{
+    MappedMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard, RwLock, RwLockReadGuard,
+    RwLockWriteGuard,
+};
 use sched_core::WorkerId;
 use sched_graph::AccessMode;
 use sched_sync::settle::Settling;
@@ -125,12 +128,12 @@ impl<T> Reduced<T> {
         }
     }
 
-    pub(crate) fn read(&self) -> Reading<'_, T> {
+    pub(crate) fn read(&self) -> MappedRwLockReadGuard<'_, T> {
         self.settle();
         RwLockReadGuard::map(self.value.try_read().expect(super::KEPT_APART), |value| value)
     }
 
-    pub(crate) fn write(&self) -> Writing<'_, T> {
+    pub(crate) fn write(&self) -> MappedRwLockWriteGuard<'_, T> {
         self.settle();
         RwLockWriteGuard::map(self.value.try_write().expect(super::KEPT_APART), |value| value)
     }

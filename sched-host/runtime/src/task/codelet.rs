@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use sched_core::{Arch, ArchSet, WorkerId};
 use sched_graph::{AccessMode, Where};
 use sched_model::{CodeletModel, Model};
+use sched_sync::sole::{InTurn, Right};
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -91,7 +92,9 @@ struct Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if let Some(core) = self.core.upgrade() {
-            core.release(&self.facts.slots.retire());
+            // Not inside any more when jobs are dropped: that is code of the application.
+            let vacant = self.facts.slots.retire(&mut core.sole.enter());
+            core.release(&vacant);
         }
     }
 }
@@ -134,9 +137,9 @@ const FETCHED_AHEAD: usize = 8;
 /// Slots whose record holds a job of one codelet, so that the next task finds a box that fits.
 ///
 /// Submitters take from one list, and threads that end tasks add to another: they meet only when the first is empty.
-#[derive(Default)]
 pub(crate) struct FreeSlots {
-    to_take: CachePadded<Mutex<Vec<Vacant>>>,
+    /// Changed by submissions, with the right of the runtime.
+    to_take: CachePadded<InTurn<Vec<Vacant>>>,
     put_back: CachePadded<Mutex<PutBack>>,
 }
 
@@ -149,16 +152,22 @@ struct PutBack {
 }
 
 impl FreeSlots {
+    /// No slots yet, of the runtime with this id.
+    fn new(runtime: u64) -> FreeSlots {
+        FreeSlots { to_take: CachePadded::new(InTurn::new(runtime, Vec::new())), put_back: CachePadded::default() }
+    }
+
     /// Takes a slot; also returns one that will be taken soon.
     #[inline(always)]
-    pub(crate) fn take(&self) -> Option<(TaskPlace, Option<Vacant>)> {
-        let mut slots = self.to_take.lock();
-        if slots.is_empty() {
-            self.take_what_was_put_back(&mut slots);
-        }
-        let slot = slots.pop()?;
-        let soon = slots.len().checked_sub(FETCHED_AHEAD).map(|index| slots[index]);
-        Some((slot.place, soon))
+    pub(crate) fn take(&self, right: &mut Right<'_>) -> Option<(TaskPlace, Option<Vacant>)> {
+        self.to_take.with(right, |slots| {
+            if slots.is_empty() {
+                self.take_what_was_put_back(slots);
+            }
+            let slot = slots.pop()?;
+            let soon = slots.len().checked_sub(FETCHED_AHEAD).map(|index| slots[index]);
+            Some((slot.place, soon))
+        })
     }
 
     #[cold]
@@ -173,8 +182,8 @@ impl FreeSlots {
     }
 
     /// Takes all slots, since the codelet has no handle any more.
-    fn retire(&self) -> Vec<Vacant> {
-        let mut slots = std::mem::take(&mut *self.to_take.lock());
+    fn retire(&self, right: &mut Right<'_>) -> Vec<Vacant> {
+        let mut slots = self.to_take.with(right, std::mem::take);
         let mut list = self.put_back.lock();
         list.retired = true;
         slots.append(&mut list.slots);
@@ -303,7 +312,7 @@ impl CodeletSettings {
             model,
             variant_counts: VariantCounts::default(),
             keeps_nothing,
-            slots: FreeSlots::default(),
+            slots: FreeSlots::new(self.core.id),
         });
         let listed = Arc::downgrade(codelets);
         let held = Arc::new(Held { core: Arc::downgrade(&self.core), facts: Arc::clone(&facts) });

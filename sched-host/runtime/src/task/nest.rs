@@ -200,7 +200,7 @@ impl Request<'_> {
         }
         let is_free = |(header, mode): &(&Arc<DataHeader>, AccessMode)| match header.part() {
             Some(part) => part.whole.order.lock().is_free(part.id, *mode, is_known),
-            None => header.order.lock().is_free(*mode, is_known),
+            None => header.order.with(&mut core.sole.enter(), |order| order.is_free(*mode, is_known)),
         };
         if !others.iter().all(is_free) {
             return Err(refused("tasks outside use data that the task which it is nested in does not name"));
@@ -224,10 +224,15 @@ impl Request<'_> {
         let mut inner = nest.inner.lock();
         let (own, others) = self.check_nested(nest, &inner)?;
         let (context, priority) = admit(core, facts, self.context, self.priority)?;
-        let place = core.take_slot(facts);
+        let mut right = core.sole.enter();
+        let place = core.take_slot(facts, &mut right);
         let entry = self.entry(place, context, priority, footprint, &others);
         let has_special = others.iter().any(|(header, _)| header.is_special());
-        let (key, mut links) = if has_special { core.enter_with_parts(entry) } else { core.enter(entry) };
+        let (key, mut links) = match has_special {
+            true => core.enter_with_parts(entry, &mut right),
+            false => core.enter(entry, &mut right),
+        };
+        drop(right);
         place.slot.set_phase(Phase::Waiting);
         for (header, mode) in &own {
             inner.order.access(key, header, *mode, |before| {

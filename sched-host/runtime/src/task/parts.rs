@@ -6,6 +6,7 @@ use crate::core::{Core, Entry};
 use crate::data::DataHeader;
 use crate::data::whole::Part;
 use sched_graph::AccessMode;
+use sched_sync::sole::Right;
 use sched_tree::Phase;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ impl Core {
     /// [Enters](Core::enter) a task that names parts of data. The orders of all data with parts are locked before those
     /// of other data, in the order of their ids, so that two concurrent submissions have the same order everywhere.
     #[cold]
-    pub(crate) fn enter_with_parts(&self, entry: Entry<'_>) -> (TaskKey, u32) {
+    pub(crate) fn enter_with_parts(&self, entry: Entry<'_>, right: &mut Right<'_>) -> (TaskKey, u32) {
         let (place, accesses) = (entry.place, entry.accesses);
         let mut parts: SmallVec<[(&Part, AccessMode); 8]> = parts_of(accesses).collect();
         parts.sort_by_key(|(part, _)| part.whole.id);
@@ -56,7 +57,7 @@ impl Core {
         let mut orders: SmallVec<[_; 4]> = groups.iter().map(|group| group[0].0.whole.order.lock()).collect();
         let others = accesses.iter().filter(|(header, _)| header.part().is_none()).copied();
         let others: SmallVec<[(&Arc<DataHeader>, AccessMode); 4]> = others.collect();
-        let (key, mut links) = self.enter(Entry { accesses: &others, ..entry });
+        let (key, mut links) = self.enter(Entry { accesses: &others, ..entry }, right);
         place.slot.set_phase(Phase::Waiting);
         for (group, order) in groups.iter().zip(&mut orders) {
             for (part, mode) in *group {

@@ -163,7 +163,12 @@ impl Submitter {
             accesses,
         };
         let has_special = accesses.iter().any(|(header, _)| header.is_special());
-        let (key, links) = if has_special { core.enter_with_parts(entry) } else { core.enter(entry) };
+        let mut right = core.sole.enter();
+        let (key, links) = match has_special {
+            true => core.enter_with_parts(entry, &mut right),
+            false => core.enter(entry, &mut right),
+        };
+        drop(right);
         if core.roster.default.ahead.is_attended() {
             core.roster.default.ahead.note(place, key.sequence);
         }

@@ -129,9 +129,14 @@ impl Request<'_> {
         }
         // The last step that can fail: from here on the context counts the task.
         let (context, priority) = admit(core, &facts, self.context, self.priority)?;
-        let place = core.take_slot(&facts);
+        let mut right = core.sole.enter();
+        let place = core.take_slot(&facts, &mut right);
         let entry = self.entry(place, context, priority, seen.footprint, &accesses);
-        let (key, links) = if seen.has_special { core.enter_with_parts(entry) } else { core.enter(entry) };
+        let (key, links) = match seen.has_special {
+            true => core.enter_with_parts(entry, &mut right),
+            false => core.enter(entry, &mut right),
+        };
+        drop(right);
         drop(accesses);
         Ok(self.complete(Entered { context, place, key, links }, restriction))
     }

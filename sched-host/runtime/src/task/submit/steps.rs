@@ -152,7 +152,8 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             core.note_turns(&accesses, &mut rare);
         }
 
-        let place = core.take_slot(facts);
+        let mut right = core.sole.enter();
+        let place = core.take_slot(facts, &mut right);
         // Not made before the branch that uses it: it would go through memory.
         let entry = || Entry {
             place,
@@ -166,7 +167,11 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             after,
             accesses: if L::IS_EMPTY { &[] } else { &accesses },
         };
-        let (key, links) = if seen.has_special { core.enter_with_parts(entry()) } else { core.enter(entry()) };
+        let (key, links) = match seen.has_special {
+            true => core.enter_with_parts(entry(), &mut right),
+            false => core.enter(entry(), &mut right),
+        };
+        drop(right);
         if context.ahead.is_attended() {
             core.announce_with(facts, None, after, context, place, &mut |visitor| {
                 L::visit(&self.handles, visitor);
