@@ -204,6 +204,7 @@
 
 pub mod abi;
 mod adapter;
+mod brief;
 mod component;
 pub mod driver;
 mod estimate;
@@ -224,6 +225,7 @@ mod workers;
 
 pub use abi::fetch::fetch_ahead;
 pub use adapter::adapt;
+pub use brief::{Brief, BriefGuard, RawBrief};
 pub use component::{Build, Component, Execution, ExecutionEnd, Push, Refusal, Refused, Report};
 pub use estimate::{Estimate, Time};
 pub use export::Offer;

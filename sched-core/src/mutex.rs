@@ -1,24 +1,26 @@
 //! A lock for components, which detects that it is held across a hop.
 
+use crate::brief::{Brief, BriefGuard};
+
 #[cfg(debug_assertions)]
 thread_local! {
     static HELD: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
-/// A lock for the state of a component. It wraps `parking_lot`'s; in a debug build it also records that the thread
-/// holds it, so that a hop made meanwhile panics with the name of the hop.
+/// A lock for the state of a component. It is a [`Brief`] one: hold it for moments. In a debug build it also records that
+/// the thread holds it, so that a hop made meanwhile panics with the name of the hop.
 ///
-/// Each plugin has its own copy of the lock's code, with its own list of waiting threads. Only one library may
-/// therefore use a given lock: keep it inside the component.
+/// Each plugin has its own copy of the lock's code, of its own version. Only one library may therefore use a given lock:
+/// keep it inside the component.
 #[derive(Default, Debug)]
 pub struct Mutex<T> {
-    inner: parking_lot::Mutex<T>,
+    inner: Brief<T>,
 }
 
 impl<T> Mutex<T> {
     /// Creates an unlocked mutex around `value`.
     pub const fn new(value: T) -> Mutex<T> {
-        Mutex { inner: parking_lot::Mutex::new(value) }
+        Mutex { inner: Brief::new(value) }
     }
 
     /// Locks the mutex, waiting for it if necessary.
@@ -35,11 +37,11 @@ impl<T> Mutex<T> {
 /// Access to the value of a [`Mutex`]; unlocks it when dropped.
 #[derive(Debug)]
 pub struct MutexGuard<'a, T> {
-    inner: parking_lot::MutexGuard<'a, T>,
+    inner: BriefGuard<'a, T>,
 }
 
 impl<'a, T> MutexGuard<'a, T> {
-    fn new(inner: parking_lot::MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    fn new(inner: BriefGuard<'a, T>) -> MutexGuard<'a, T> {
         #[cfg(debug_assertions)]
         HELD.with(|held| held.set(held.get() + 1));
         MutexGuard { inner }

@@ -8,6 +8,7 @@ use crate::memory::advice::Advice;
 use crate::recording::{Draft, Recorded, Replayed};
 use crate::wait::held::Asked;
 use parking_lot::Mutex;
+use sched_core::Brief;
 use sched_graph::{ContextId, Where};
 use sched_sync::link::{self, Pending};
 use sched_tree::ledger::{CHUNKS, chunk_of};
@@ -42,7 +43,7 @@ pub(crate) struct Record {
     watched: AtomicBool,
     /// Number of the context of the task.
     context: AtomicU16,
-    pub(crate) body: Mutex<Body>,
+    pub(crate) body: Brief<Body>,
 }
 
 const _: () = assert!(size_of::<Record>() == 64, "see above");
