@@ -249,8 +249,18 @@ impl Core {
     }
 
     /// Numbers this many tasks at once, and returns the sequence of the first.
-    pub(crate) fn number_tasks(&self, count: u64) -> u64 {
-        self.submitted.fetch_add(count, SeqCst) + 1
+    #[inline(always)]
+    pub(crate) fn number_tasks(&self, count: u64, right: &Right<'_>) -> u64 {
+        let before = match right {
+            // Nobody else numbers tasks meanwhile. Who sees one of these finished sees the number, too.
+            Right::Alone(_) => {
+                let before = self.submitted.load(Relaxed);
+                self.submitted.store(before + count, Release);
+                before
+            }
+            Right::Shared(_) => self.submitted.fetch_add(count, SeqCst),
+        };
+        before + 1
     }
 
     /// Number of tasks submitted.
@@ -359,7 +369,7 @@ impl Core {
     #[inline(always)]
     pub(crate) fn enter(&self, entry: Entry<'_>, right: &mut Right<'_>) -> (TaskKey, u32) {
         let TaskPlace { slot, record } = entry.place;
-        let key = TaskKey { slot: slot.id(), sequence: self.submitted.fetch_add(1, SeqCst) + 1 };
+        let key = TaskKey { slot: slot.id(), sequence: self.number_tasks(1, right) };
         let head = slot.head();
         head.reset();
         head.priority.store(entry.priority, Relaxed);

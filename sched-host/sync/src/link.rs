@@ -57,6 +57,11 @@ impl Pending {
     /// Counts one link less. Returns whether it was the last.
     #[inline]
     pub fn release(&self) -> bool {
+        // The last link is this one, so nobody else counts any more: no exchange is needed.
+        if self.0.load(Acquire) == 1 {
+            self.0.store(0, Relaxed);
+            return true;
+        }
         self.0.fetch_sub(1, AcqRel) == 1
     }
 }

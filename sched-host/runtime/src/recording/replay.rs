@@ -311,7 +311,7 @@ impl Submitter {
         }
         let (context, priority) = self.admit_replay(recorded)?;
         let count = recorded.tasks.len() as u64;
-        let first = core.number_tasks(count);
+        let first = core.number_tasks(count, &core.sole.enter());
         for _ in 0..if context.number == ContextId::DEFAULT { 0 } else { count } {
             context.in_flight.number();
         }
