@@ -74,8 +74,10 @@
 //! factorization* (2016); Valls, Ballestín and Quintanilla, *Justification and RCPSP: a technique that pays* (2005).
 
 mod agenda;
+mod coming;
 mod execution;
 mod experience;
+mod flows;
 mod network;
 mod outlook;
 mod schedule;
@@ -276,7 +278,7 @@ impl Plan {
         }
         let mut agenda = std::mem::take(&mut *self.agenda.lock());
         agenda.full.fill(false);
-        agenda.learn(std::mem::take(&mut *self.ended.lock()));
+        agenda.learn(std::mem::take(&mut *self.ended.lock()), node.now().as_nanos());
         agenda.forget_ended(submitted);
         let mut moved = false;
         loop {

@@ -318,7 +318,7 @@ pub struct HostRoutes {
 }
 
 impl Named for HostRoutes {
-    const NAME: &'static str = "memory-routes/1";
+    const NAME: &'static str = "memory-routes/2";
 }
 
 /// See [`Route`](crate::Route).
@@ -331,13 +331,15 @@ pub struct RawRoute {
     pub allocation: u64,
     /// Number of links; [`RawRoute::UNKNOWN`] if the host does not know the route.
     pub links: u32,
+    /// Share of a link that a transfer gets, relative to others.
+    pub weight: f64,
 }
 
 impl RawRoute {
     /// The host does not know the route.
     pub const UNKNOWN: u32 = u32::MAX;
     /// The answer where there is no such route.
-    pub const NONE: RawRoute = RawRoute { latency: 0, allocation: 0, links: Self::UNKNOWN };
+    pub const NONE: RawRoute = RawRoute { latency: 0, allocation: 0, links: Self::UNKNOWN, weight: 1.0 };
 }
 
 /// See [`Passage`](crate::Passage).

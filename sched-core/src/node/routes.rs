@@ -6,7 +6,7 @@ use crate::workers::MemoryNode;
 use std::time::Duration;
 
 /// The route of transfers from one memory node to another. Transfers that pass the same link share its bandwidth.
-#[derive(Clone, PartialEq, Default, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Route {
     /// Time before the first byte.
     pub latency: Duration,
@@ -15,6 +15,15 @@ pub struct Route {
     pub allocation: Duration,
     /// The links; none if transfers take no time.
     pub links: Vec<Passage>,
+    /// Share of a link that a transfer gets, relative to the weights of others that pass it at the same time. 1.0 where
+    /// links are shared evenly.
+    pub weight: f64,
+}
+
+impl Default for Route {
+    fn default() -> Route {
+        Route { latency: Duration::ZERO, allocation: Duration::ZERO, links: Vec::new(), weight: 1.0 }
+    }
 }
 
 /// A link on a [`Route`].
@@ -36,7 +45,7 @@ impl Node<'_> {
         let table = offered::<HostRoutes>(self.raw.host())?;
         let mut links = [RawPassage { link: 0, per_byte: 0.0 }; MOST];
         let route = (table.route)(self.raw.call(), from.0, to.0, (&mut links[..]).into());
-        let RawRoute { latency, allocation, links: count } = route;
+        let RawRoute { latency, allocation, links: count, weight } = route;
         let found = links.get(..count as usize)?;
         let sound = |per_byte: f64| per_byte.is_finite() && per_byte >= 0.0;
         let passage =
@@ -45,6 +54,7 @@ impl Node<'_> {
             latency: Duration::from_nanos(latency),
             allocation: Duration::from_nanos(allocation),
             links: found.iter().map(passage).collect::<Option<_>>()?,
+            weight: if weight.is_finite() && weight > 0.0 { weight } else { 1.0 },
         })
     }
 }

@@ -262,6 +262,7 @@ impl Services for SimBackend {
             latency: Duration::from_nanos(route.latency) + prices.transfer_queueing,
             allocation,
             links: route.links.iter().map(passage).collect(),
+            weight: self.platform.sharing.weight(route.latency),
         })
     }
 

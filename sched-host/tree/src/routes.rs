@@ -18,6 +18,7 @@ extern "C" fn route(call: CallRef<'_>, from: u32, to: u32, mut into: RSliceMut<'
         latency: nanos(route.latency),
         allocation: nanos(route.allocation),
         links: u32::try_from(route.links.len()).unwrap_or(RawRoute::UNKNOWN),
+        weight: route.weight,
     }
 }
 

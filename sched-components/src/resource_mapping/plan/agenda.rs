@@ -1,5 +1,6 @@
 //! The planning thread's state: the ready tasks, the plan, and the tasks that were sent.
 
+use super::coming::Coming;
 use super::experience::Experience;
 use super::outlook::{Lane, Outlook, Sent, View};
 use super::schedule::Schedule;
@@ -25,6 +26,10 @@ pub(super) struct Limits {
 
 /// With more tasks than this, fewer plans are tried, so that the search takes no longer.
 const AT_FULL_EFFORT: f64 = 8192.0;
+
+/// Share of the full effort from which on there is time for the closer prediction of transfers, which takes as long
+/// again.
+const CLOSE: f64 = 0.5;
 
 /// Maximum number of known kinds; beyond it they are discarded. Measured lengths change all the time.
 const MOST_KINDS: usize = 4096;
@@ -91,6 +96,7 @@ pub(super) struct Agenda {
     sent: Vec<Sent>,
     owners: Owners,
     under_way: UnderWay,
+    coming: Coming,
     /// Whether each lane recently refused a task.
     pub(super) full: Vec<bool>,
     /// When each lane was last seen busy.
@@ -118,15 +124,17 @@ impl Agenda {
                 Some(None) => _ = self.untimed.insert((Reverse(task.priority()), sequence)),
                 None => self.some_unplanned = true,
             }
+            self.coming.pushed(sequence);
             self.held.insert(sequence, task);
         }
     }
 
     /// Learns from tasks that have ended, and the nanoseconds that they took.
-    pub(super) fn learn(&mut self, ended: Vec<(u64, u64)>) {
+    pub(super) fn learn(&mut self, ended: Vec<(u64, u64)>, now: u64) {
         self.has_learnt |= !ended.is_empty();
         for (sequence, took) in ended {
             self.ended += 1;
+            self.coming.ended(sequence, now);
             if let Some(sent) = self.sent.iter().find(|sent| sent.sequence == sequence) {
                 self.experience.note(sent.kind, sent.lane, self.lanes[sent.lane].class, took as f64 / sent.expected);
             }
@@ -245,7 +253,7 @@ impl Agenda {
             experience: &self.experience,
             lead: limits.lead,
         };
-        let outlook = Outlook::new(node, &view, &mut self.kinds);
+        let mut outlook = Outlook::new(node, &view, &mut self.kinds);
         let fresh = outlook.sequences.iter().filter(|sequence| **sequence >= self.end).count();
         let count = outlook.len().max(1) as f64;
         let share = fresh as f64 / count;
@@ -253,6 +261,7 @@ impl Agenda {
         let range = submitted.range();
         let all = (range.end - range.start).max(1) as f64;
         let effort = (AT_FULL_EFFORT / count).min(1.0) * (2.0 * limits.window as f64 / all).min(1.0).powi(2);
+        outlook.is_close = effort >= CLOSE;
         // Workers may idle meanwhile. (Not under a virtual clock, where the search takes no time.)
         let most = |search: &Search<'_>| search.length() as f64 * limits.time;
         let took = || node.now().as_nanos().saturating_sub(outlook.now) as f64;
@@ -344,19 +353,30 @@ impl Agenda {
         let untimed = self.held.iter().filter(|(sequence, _)| self.lane_of.get(sequence) == Some(&None));
         self.untimed = untimed.map(|(sequence, task)| (Reverse(task.priority()), *sequence)).collect();
         self.end = self.end.max(outlook.end);
+        self.coming.plan(outlook, &best.starts, |sequence| self.held.contains_key(&sequence));
     }
 
-    /// Starts fetching the data of ready tasks that are to start before `until`.
+    /// Starts fetching the data of ready tasks that are to start before `until`, in the order of their starts; of those
+    /// that start after one that is about to be pushed, not yet.
     pub(super) fn fetch(&mut self, node: Node<'_>, submitted: Submitted<'_>, until: u64) {
-        for (lane, plan) in self.lanes.iter().zip(&mut self.plan) {
+        let now = node.now().as_nanos();
+        let until = until.min(self.coming.first(now));
+        let mut wanted: Vec<(u64, u64, usize)> = Vec::new();
+        for (lane, plan) in self.plan.iter_mut().enumerate() {
             for planned in
                 plan.iter_mut().take_while(|planned| planned.start <= until).filter(|planned| !planned.fetched)
             {
-                if let Some(task) = self.held.get(&planned.sequence) {
-                    node.prefetch_to(MemoryNode(lane.memory as u32), task);
-                    self.under_way.fetch(submitted, planned.sequence, lane.memory, node.now().as_nanos());
+                if self.held.contains_key(&planned.sequence) {
                     planned.fetched = true;
+                    wanted.push((planned.start, planned.sequence, self.lanes[lane].memory));
                 }
+            }
+        }
+        wanted.sort_unstable();
+        for (_, sequence, memory) in wanted {
+            if let Some(task) = self.held.get(&sequence) {
+                node.prefetch_to(MemoryNode(memory as u32), task);
+                self.under_way.fetch(submitted, sequence, memory, now);
             }
         }
     }
@@ -374,16 +394,22 @@ impl Agenda {
         Some(task)
     }
 
-    /// The task to send now, and its lane. Each lane gets its tasks in the plan's order.
+    /// The task to send now, and its lane: the one that starts first in the plan of those whose turn it is. Each lane
+    /// gets its tasks in the plan's order.
     pub(super) fn next(&self, now: u64, lead: u64, asks: impl Fn(Child) -> bool) -> Option<(u64, usize)> {
         let of = |lane: usize| {
             let Lane { child, free, .. } = self.lanes[lane];
             let next = self.head(lane, now)?;
             let turn = !self.full[lane] && (free <= now.saturating_add(lead) || asks(child));
-            (turn && self.held.contains_key(&next.sequence)).then_some((next.sequence, lane))
+            (turn && self.held.contains_key(&next.sequence)).then_some((next.start, next.sequence, lane))
         };
-        // No sent task is under way, so nothing might call again: send any ready task.
-        (0..self.lanes.len()).find_map(of).or_else(|| if self.sent.is_empty() { self.first_held() } else { None })
+        let first = (0..self.lanes.len()).filter_map(of).min();
+        match first.filter(|(start, ..)| *start <= self.coming.first(now)) {
+            Some((_, sequence, lane)) => Some((sequence, lane)),
+            // No sent task is under way, so nothing might call again: send any ready task.
+            None if self.sent.is_empty() => self.first_held(),
+            None => None,
+        }
     }
 
     fn first_held(&self) -> Option<(u64, usize)> {

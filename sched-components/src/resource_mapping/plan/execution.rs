@@ -1,8 +1,12 @@
 //! What becomes of a plan: an execution in which transfers share links, event by event.
 
+mod dispatch;
+mod realise;
+
+use super::flows::Flows;
 use super::network::Traffic;
 use super::outlook::{NEVER, Outlook};
-use super::schedule::{Key, Schedule, Scratch, Taste, refill};
+use super::schedule::{Key, Schedule, Scratch, refill};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -13,14 +17,17 @@ enum Event {
     End { at: u64, task: usize },
     /// The data of a ready task is fetched.
     Fetch { at: u64, order: Reverse<Key>, task: usize },
+    /// The memory for data is allocated, and its transfer from another memory is requested.
+    Request { at: u64, place: usize, from: usize },
 }
 
 impl Event {
     /// Time, and what goes first at that time.
-    fn key(self) -> (u64, bool, Reverse<Key>, usize) {
+    fn key(self) -> (u64, u8, Reverse<Key>, usize) {
         match self {
-            Event::End { at, task } => (at, false, Reverse(Key(0.0)), task),
-            Event::Fetch { at, order, task } => (at, true, order, task),
+            Event::End { at, task } => (at, 0, Reverse(Key(0.0)), task),
+            Event::Request { at, place, .. } => (at, 1, Reverse(Key(0.0)), place),
+            Event::Fetch { at, order, task } => (at, 2, order, task),
         }
     }
 }
@@ -65,23 +72,29 @@ pub(super) struct Execution {
     backlog: Vec<u64>,
     /// Whether each lane executes something.
     busy: Vec<bool>,
+    flows: Flows,
+    /// By data and memory: the first of those who wait for a transfer there, in `waiting`; `UNASKED` if there is none.
+    asked: Vec<u32>,
+    /// Tasks that wait for a transfer, and the next one that does.
+    waiting: Vec<(u32, u32)>,
+    /// Number of transfers that each task waits for.
+    missing: Vec<u32>,
+    /// When the memory for the data of each task is allocated.
+    memory: Vec<u64>,
+    /// Places where something has just arrived, and tasks that wait for nothing more.
+    arrived: Vec<u32>,
+    complete: Vec<u32>,
+    /// By lane: the tasks that wait for it and for transfers.
+    absent: Vec<Vec<u32>>,
+    /// By data and memory: when the data should arrive there, of what was asked for.
+    expected: Vec<u64>,
 }
-
-/// Maximum number of tasks in a queue of which only the more urgent ones count as work ahead of another.
-const MOST_COMPARED: usize = 64;
 
 impl Schedule {
     /// Computes the times of `plan` if each lane executes its tasks in the order of their starts there. The data of a
     /// task is fetched when it is ready, but not earlier than [`Outlook::lead`] before its planned start.
     pub(super) fn follow(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) {
-        self.begin(outlook, scratch);
-        scratch.order.clear();
-        scratch.order.extend((0..outlook.len()).filter(|task| outlook.is_open(*task) && outlook.works[*task]));
-        scratch.order.sort_unstable_by_key(|task| (plan.starts[*task], plan.ends[*task], *task));
-        for task in &scratch.order {
-            self.lanes[*task] = plan.lanes[*task];
-            scratch.execution.queues[plan.lanes[*task]].push(*task);
-        }
+        self.line_up(outlook, plan, scratch);
         let earliest = |task: usize| plan.starts[task].saturating_sub(outlook.lead);
         let order = |task: usize| Reverse(Key(-(plan.starts[task] as f64)));
         let fetch = |task: usize, ready: u64| Event::Fetch { at: ready.max(earliest(task)), order: order(task), task };
@@ -94,7 +107,20 @@ impl Schedule {
                     scratch.bring(outlook, task, outlook.lanes[lane].memory, at);
                     self.advance(outlook, scratch, lane);
                 }
+                Event::Request { .. } => {}
             }
+        }
+    }
+
+    /// Begins an execution in which each lane executes the tasks that it has in `plan`, in that order.
+    fn line_up(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) {
+        self.begin(outlook, scratch);
+        scratch.order.clear();
+        scratch.order.extend((0..outlook.len()).filter(|task| outlook.is_open(*task) && outlook.works[*task]));
+        scratch.order.sort_unstable_by_key(|task| (plan.starts[*task], plan.ends[*task], *task));
+        for task in &scratch.order {
+            self.lanes[*task] = plan.lanes[*task];
+            scratch.execution.queues[plan.lanes[*task]].push(*task);
         }
     }
 
@@ -109,59 +135,6 @@ impl Schedule {
             let start = execution.arrivals[task].max(free[lane]);
             free[lane] = self.start(outlook, execution, task, lane, start);
         }
-    }
-
-    /// Makes a plan by its execution: each task chooses when it becomes ready, in the order of the keys, the lane on
-    /// which it ends first, apart from the preferences; it accounts for what its transfers wait for. A lane executes
-    /// the task with the largest key among those whose data is there.
-    pub(super) fn dispatch(&mut self, outlook: &Outlook, taste: &Taste, scratch: &mut Scratch) {
-        self.begin(outlook, scratch);
-        refill(&mut scratch.arrivals, outlook.memories, 0);
-        refill(&mut scratch.hauls, outlook.memories, 0);
-        for (busy, lane) in scratch.execution.busy.iter_mut().zip(&outlook.lanes) {
-            *busy = lane.free > outlook.now;
-        }
-        let fetch = |task: usize, ready: u64| Event::Fetch { at: ready, order: Reverse(Key(taste.keys[task])), task };
-        self.release_first(outlook, scratch, fetch);
-        while let Some(Entry(event)) = scratch.execution.events.pop() {
-            match event {
-                Event::End { at, task } => {
-                    self.end(outlook, scratch, task, at, fetch);
-                    let lane = self.lanes[task];
-                    if outlook.works[task] && scratch.free[lane] <= at {
-                        scratch.execution.busy[lane] = false;
-                        self.start_best(outlook, scratch, lane, at);
-                    }
-                }
-                Event::Fetch { at, task, .. } => {
-                    let lane = scratch.best_lane(outlook, taste, task, at);
-                    self.lanes[task] = lane;
-                    scratch.bring(outlook, task, outlook.lanes[lane].memory, at);
-                    let entry = (Reverse(scratch.execution.arrivals[task]), Key(taste.keys[task]), Reverse(task));
-                    scratch.execution.coming[lane].push(entry);
-                    scratch.execution.backlog[lane] += outlook.length(task, lane);
-                    if !scratch.execution.busy[lane] || scratch.free[lane] <= at {
-                        self.start_best(outlook, scratch, lane, at);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Begins a task of those that wait for a lane: the most urgent whose data is there, or the first whose data comes.
-    fn start_best(&mut self, outlook: &Outlook, scratch: &mut Scratch, lane: usize, now: u64) {
-        let Scratch { execution, free, .. } = scratch;
-        let (coming, there) = (&mut execution.coming[lane], &mut execution.there[lane]);
-        while let Some((_, key, task)) = coming.peek().copied().filter(|(Reverse(at), ..)| *at <= now) {
-            coming.pop();
-            there.push((key, task));
-        }
-        let first = there.pop().map(|(_, Reverse(task))| task);
-        let Some(task) = first.or_else(|| coming.pop().map(|(.., Reverse(task))| task)) else { return };
-        execution.backlog[lane] -= outlook.length(task, lane);
-        execution.busy[lane] = true;
-        let start = execution.arrivals[task].max(now);
-        free[lane] = self.start(outlook, execution, task, lane, start);
     }
 
     fn begin(&mut self, outlook: &Outlook, scratch: &mut Scratch) {
@@ -182,6 +155,8 @@ impl Schedule {
         execution.coming.iter_mut().for_each(BinaryHeap::clear);
         execution.there.resize_with(lanes, BinaryHeap::new);
         execution.there.iter_mut().for_each(BinaryHeap::clear);
+        execution.absent.resize_with(lanes, Vec::new);
+        execution.absent.iter_mut().for_each(Vec::clear);
         refill(&mut execution.heads, lanes, 0);
         refill(&mut execution.backlog, lanes, 0);
         refill(&mut execution.busy, lanes, false);
@@ -246,12 +221,13 @@ impl Schedule {
 }
 
 impl Scratch {
-    /// The copy that data is fetched from: as the host does, the one from which a transfer takes least, of those that
-    /// are there at `now`.
+    /// The copy that data is fetched from: as the host does, the one from which it expects a transfer to take least, of
+    /// those that are there at `now`.
     fn source(&self, outlook: &Outlook, data: usize, to: usize, now: u64) -> Option<usize> {
         let copies = &self.copies[data * outlook.memories..][..outlook.memories];
-        let there = (0..copies.len()).filter(|from| copies[*from] != NEVER);
-        there.min_by_key(|from| (copies[*from] > now, outlook.transfer(data, *from, to)))
+        let nearest = outlook.nearest(data, to);
+        let is_there = |from: &&usize| copies[**from] <= now;
+        nearest.iter().find(is_there).or_else(|| nearest.iter().find(|from| copies[**from] != NEVER)).copied()
     }
 
     /// Fetches the data of a task to a memory, and notes when it is there.
@@ -277,44 +253,5 @@ impl Scratch {
             }
         }
         self.execution.arrivals[task] = latest;
-    }
-
-    /// The lane on which a task that is ready ends first, apart from the preferences.
-    fn best_lane(&mut self, outlook: &Outlook, taste: &Taste, task: usize, now: u64) -> usize {
-        let memories = outlook.memories;
-        for to in 0..memories {
-            let (mut latest, mut haul) = (now, 0);
-            for used in outlook.uses(task).iter().filter(|used| used.reads) {
-                let copy = self.copies[used.data * memories + to];
-                if copy != NEVER {
-                    latest = latest.max(copy);
-                } else if let Some(from) = self.source(outlook, used.data, to, now) {
-                    let length = outlook.transfer(used.data, from, to);
-                    let at = now.max(self.copies[used.data * memories + from]);
-                    latest = latest.max(outlook.network.end(&self.execution.traffic, from, to, at, length));
-                    haul += length;
-                }
-            }
-            (self.arrivals[to], self.hauls[to]) = (latest, haul);
-        }
-        let mut best = (f64::INFINITY, 0);
-        for (number, lane) in outlook.lanes.iter().enumerate() {
-            let Some(leaning) = taste.leaning(outlook, task, number) else { continue };
-            let (coming, there) = (&self.execution.coming[number], &self.execution.there[number]);
-            let ahead = if coming.len() + there.len() > MOST_COMPARED {
-                self.execution.backlog[number]
-            } else {
-                let waiting = coming.iter().map(|(.., task)| task.0).chain(there.iter().map(|(_, task)| task.0));
-                let before = waiting.filter(|other| taste.keys[*other] >= taste.keys[task]);
-                before.map(|other| outlook.length(other, number)).sum()
-            };
-            let start = (self.free[number].max(now) + ahead).max(self.arrivals[lane.memory]);
-            let haul = taste.haul * self.hauls[lane.memory] as f64;
-            let score = (start - outlook.now + outlook.length(task, number)) as f64 + leaning + haul;
-            if score < best.0 {
-                best = (score, number);
-            }
-        }
-        best.1
     }
 }

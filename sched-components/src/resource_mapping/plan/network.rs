@@ -16,6 +16,8 @@ use std::ops::Range;
 struct Hop {
     link: usize,
     share: f64,
+    /// Nanoseconds for a byte.
+    per_byte: f64,
 }
 
 /// The links of the machine, and the routes over them.
@@ -29,6 +31,8 @@ pub(super) struct Network {
     hops: Vec<Hop>,
     /// Nanoseconds of the latency of each route, and for each byte; empty if the host does not know them.
     lengths: Vec<(u64, f64)>,
+    /// By source and destination: share of a link that a transfer gets, relative to others.
+    weights: Vec<f64>,
     /// Nanoseconds of an allocation in each memory.
     allocations: Vec<u64>,
 }
@@ -67,7 +71,7 @@ impl Network {
         }
     }
 
-    fn over(memories: usize, routes: &[Route]) -> Network {
+    pub(super) fn over(memories: usize, routes: &[Route]) -> Network {
         let mut network = Network { memories, allocations: vec![0; memories], ..Network::default() };
         let mut numbers: Vec<u32> = Vec::new();
         for (place, route) in routes.iter().enumerate() {
@@ -84,11 +88,16 @@ impl Network {
                 }
             }
             let slowest = busy.iter().map(|(_, per_byte)| *per_byte).fold(0.0, f64::max);
-            let hop = |(link, per_byte): (usize, f64)| Hop { link, share: per_byte / slowest.max(f64::MIN_POSITIVE) };
+            let hop = |(link, per_byte): (usize, f64)| Hop {
+                link,
+                share: per_byte / slowest.max(f64::MIN_POSITIVE),
+                per_byte,
+            };
             network.hops.extend(busy.into_iter().map(hop));
             network.hops_of.push(from..network.hops.len());
             let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
             network.lengths.push((nanos(route.latency), slowest));
+            network.weights.push(route.weight);
             network.allocations[place % memories] = nanos(route.allocation);
         }
         network.links = numbers.len();
@@ -100,7 +109,7 @@ impl Network {
         network.allocations = vec![0; memories];
         for (from, to) in (0..memories).flat_map(|from| (0..memories).map(move |to| (from, to))) {
             let first = network.hops.len();
-            network.hops.extend([from, memories + to].map(|link| Hop { link, share: 1.0 }));
+            network.hops.extend([from, memories + to].map(|link| Hop { link, share: 1.0, per_byte: 1.0 }));
             network.hops_of.push(first..network.hops.len());
         }
         network
@@ -115,6 +124,36 @@ impl Network {
     /// Whether the host knows the routes.
     pub(super) fn is_known(&self) -> bool {
         !self.lengths.is_empty()
+    }
+
+    /// Number of links.
+    pub(super) fn links(&self) -> usize {
+        self.links
+    }
+
+    /// Number of pairs of a source and a destination.
+    pub(super) fn pairs(&self) -> usize {
+        self.memories * self.memories
+    }
+
+    /// The number of a pair.
+    pub(super) fn pair(&self, from: usize, to: usize) -> usize {
+        from * self.memories + to
+    }
+
+    /// Nanoseconds before the first byte of a transfer arrives, if the route is known.
+    pub(super) fn latency(&self, pair: usize) -> u64 {
+        self.lengths.get(pair).map_or(0, |(latency, _)| *latency)
+    }
+
+    /// Share of a link that a transfer gets, relative to others.
+    pub(super) fn weight(&self, pair: usize) -> f64 {
+        self.weights.get(pair).copied().unwrap_or(1.0)
+    }
+
+    /// The links that a transfer passes, and the nanoseconds that each of them needs for a byte.
+    pub(super) fn passed(&self, pair: usize) -> impl Iterator<Item = (usize, f64)> {
+        self.hops[self.hops_of[pair].clone()].iter().map(|hop| (hop.link, hop.per_byte))
     }
 
     /// No transfers.

@@ -3,6 +3,7 @@
 use super::super::block_cyclic::Owners;
 use super::super::completion::Weights;
 use super::experience::Experience;
+use super::flows::{Flows, NOWHERE};
 use super::network::{Network, Traffic};
 use super::under_way::UnderWay;
 use crate::queue::nanos;
@@ -82,9 +83,18 @@ pub(super) struct Outlook {
     size_of: Vec<usize>,
     /// By size, source and destination.
     transfers: Vec<u64>,
+    /// By size and destination: the sources, in the order of what the host expects transfers from them to take. It
+    /// fetches data from the first that has it.
+    nearest: Vec<usize>,
+    /// Whether plans are compared by what becomes of them where transfers share links at each moment.
+    pub(super) is_close: bool,
     /// The links that transfers pass, and until when those that are under way keep them busy.
     pub(super) network: Arc<Network>,
     pub(super) traffic: Traffic,
+    /// The transfers that are under way, by data and memory.
+    pub(super) flows: Flows,
+    /// Bytes of each piece of data.
+    pub(super) bytes: Vec<u64>,
     /// Nanoseconds before its planned start at which the data of a task is fetched.
     pub(super) lead: u64,
 }
@@ -177,11 +187,21 @@ impl Outlook {
         self.transfers[(self.size_of[data] * self.memories + from) * self.memories + to]
     }
 
+    /// The memories that the host fetches data from, the first that has it.
+    pub(super) fn nearest(&self, data: usize, to: usize) -> &[usize] {
+        &self.nearest[(self.size_of[data] * self.memories + to) * self.memories..][..self.memories]
+    }
+
     /// Whether a lane may execute a task if the owner of the data computes, except for tasks that take less than `most`
     /// times as long on a lane of no owner.
     pub(super) fn is_with_owner(&self, task: usize, lane: usize, most: f64) -> bool {
         self.owners[task]
             .is_none_or(|(owner, ratio)| self.lanes[lane].memory == owner || (!self.of_owner[lane] && ratio < most))
+    }
+
+    /// Whether plans are compared with transfers that share links at each moment.
+    pub(super) fn has_links(&self) -> bool {
+        self.is_close && self.memories > 1 && self.network.is_known()
     }
 
     /// Whether data is owned by different memories.
@@ -220,6 +240,7 @@ impl<'a> Builder<'a> {
                 memories,
                 network: Arc::clone(&view.under_way.network),
                 traffic: view.under_way.traffic.clone(),
+                flows: view.under_way.flows.clone(),
                 lead: view.lead,
                 ..Outlook::default()
             },
@@ -298,16 +319,23 @@ impl<'a> Builder<'a> {
         let next = self.sizes.len();
         let size = *self.sizes.entry(access.bytes).or_insert(next);
         if size == next {
+            let expected = |from: u32, to: u32| {
+                let length = submitted.expected_transfer(MemoryNode(from), MemoryNode(to), access.bytes);
+                if from == to { 0 } else { nanos(length) }
+            };
+            for to in 0..memories {
+                let first = outlook.nearest.len();
+                outlook.nearest.extend(0..memories as usize);
+                outlook.nearest[first..].sort_by_key(|from| expected(*from as u32, to));
+            }
             for (from, to) in (0..memories).flat_map(|from| (0..memories).map(move |to| (from, to))) {
                 let known = outlook.network.alone(from as usize, to as usize, access.bytes);
-                let expected = || {
-                    let length = submitted.expected_transfer(MemoryNode(from), MemoryNode(to), access.bytes);
-                    self.view.weights.charged(nanos(length))
-                };
-                outlook.transfers.push(if from == to { 0 } else { known.unwrap_or_else(expected) });
+                let alone = || known.unwrap_or_else(|| self.view.weights.charged(expected(from, to)));
+                outlook.transfers.push(if from == to { 0 } else { alone() });
             }
         }
         outlook.size_of.push(size);
+        outlook.bytes.push(access.bytes);
         let first = outlook.copies.len();
         let there = |memory| submitted.has_copy(access.data, MemoryNode(memory));
         let arrival = |memory| self.view.under_way.arrival(access.data, memory as usize, outlook.now);
@@ -321,7 +349,12 @@ impl<'a> Builder<'a> {
 
     /// Adds the dependencies among the tasks.
     fn finish(self) -> Outlook {
-        let Builder { view, kinds, mut outlook, tasks, numbers, .. } = self;
+        let Builder { view, kinds, mut outlook, tasks, numbers, data, .. } = self;
+        let (places, memories) = (&view.under_way.places, outlook.memories);
+        outlook.flows.rename(|place| match places.get(place as usize) {
+            Some((datum, memory)) => data.get(datum).map_or(NOWHERE, |datum| (datum * memories + memory) as u32),
+            None => NOWHERE,
+        });
         outlook.count_kinds = kinds.len();
         outlook.waits = vec![0; tasks.len()];
         for (number, task) in tasks.into_iter().enumerate() {

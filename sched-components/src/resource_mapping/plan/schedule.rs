@@ -30,6 +30,8 @@ pub(super) struct Taste {
     pub(super) haul: f64,
     /// Whether tasks choose when they become ready ([`dispatch`](Schedule::dispatch)).
     pub(super) at_once: bool,
+    /// Whether transfers share links at each moment in that plan, rather than follow each other.
+    pub(super) shares: bool,
 }
 
 impl Taste {

@@ -54,21 +54,34 @@ const HAULS: [f64; 5] = [0.0, 0.3, 1.0, 2.0, 4.0];
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 struct Start {
     at_once: bool,
+    shares: bool,
     haul: f64,
     owned: Option<f64>,
 }
 
+/// A plan by HEFT.
+const fn ahead(haul: f64, owned: Option<f64>) -> Start {
+    Start { at_once: false, shares: false, haul, owned }
+}
+
+/// A plan by a dispatcher that knows the links.
+const fn at_once(shares: bool, haul: f64, owned: Option<f64>) -> Start {
+    Start { at_once: true, shares, haul, owned }
+}
+
 /// The first plans: those of HEFT, of a dispatcher that knows the links, and of the owners of the data.
-const STARTS: [Start; 9] = [
-    Start { at_once: false, haul: 0.0, owned: None },
-    Start { at_once: true, haul: 0.0, owned: None },
-    Start { at_once: false, haul: 1.0, owned: None },
-    Start { at_once: true, haul: 1.0, owned: None },
-    Start { at_once: true, haul: 4.0, owned: None },
-    Start { at_once: false, haul: 0.0, owned: Some(STAYS[0]) },
-    Start { at_once: true, haul: 0.0, owned: Some(STAYS[0]) },
-    Start { at_once: false, haul: 0.0, owned: Some(STAYS[1]) },
-    Start { at_once: true, haul: 0.0, owned: Some(STAYS[2]) },
+const STARTS: [Start; 11] = [
+    ahead(0.0, None),
+    at_once(false, 0.0, None),
+    ahead(1.0, None),
+    at_once(true, 1.0, None),
+    at_once(false, 4.0, None),
+    at_once(false, 1.0, None),
+    ahead(0.0, Some(STAYS[0])),
+    at_once(true, 0.0, Some(STAYS[0])),
+    ahead(0.0, Some(STAYS[1])),
+    at_once(false, 0.0, Some(STAYS[2])),
+    at_once(true, 1.0, Some(STAYS[1])),
 ];
 
 /// What a good plan went by, for the next one.
@@ -85,6 +98,9 @@ const MOVES: [f64; 4] = [0.0, 0.003, 0.01, 0.03];
 /// Shares of the tasks whose keys are moved.
 const MOVED: [f64; 3] = [1.0, 0.1, 0.02];
 
+/// How much longer than the best plan another one may be by the cheap prediction, for the closer one to be asked.
+const PROMISING: f64 = 1.03;
+
 /// A search for a plan.
 pub(super) struct Search<'a> {
     outlook: &'a Outlook,
@@ -93,6 +109,8 @@ pub(super) struct Search<'a> {
     draft: Schedule,
     trial: Schedule,
     best: Schedule,
+    /// Nanoseconds that the best plan takes by the cheap prediction.
+    expected: f64,
     taste: Taste,
     ranks: [Vec<f64>; 3],
 }
@@ -117,6 +135,7 @@ impl<'a> Search<'a> {
             owned: None,
             haul: 0.0,
             at_once: false,
+            shares: false,
         };
         Search {
             outlook,
@@ -125,6 +144,7 @@ impl<'a> Search<'a> {
             draft: Schedule::default(),
             trial: Schedule::default(),
             best: Schedule { end: u64::MAX, ..Schedule::default() },
+            expected: f64::INFINITY,
             taste,
             ranks,
         }
@@ -132,16 +152,29 @@ impl<'a> Search<'a> {
 
     /// Tries preferences, and keeps them if the plan is no worse than the best.
     fn attempt(&mut self, taste: Taste, fixed: bool) {
-        if taste.at_once && !fixed {
-            self.trial.dispatch(self.outlook, &taste, &mut self.scratch);
+        let (outlook, at_once) = (self.outlook, taste.at_once && !fixed);
+        let shares = at_once && taste.shares && outlook.has_links();
+        let expected = if shares { self.length() as f64 } else { self.expected };
+        let most = (outlook.now as f64 + expected * PROMISING) as u64;
+        if at_once {
+            self.trial.dispatch(outlook, &taste, most, &mut self.scratch);
         } else {
             let fixed = fixed.then_some(&self.best.lanes[..]);
-            self.draft.choose(self.outlook, &taste, fixed, &mut self.scratch);
-            self.trial.follow(self.outlook, &self.draft, &mut self.scratch);
+            self.draft.choose(outlook, &taste, fixed, &mut self.scratch);
+            self.trial.follow(outlook, &self.draft, &mut self.scratch);
+        }
+        let expected = self.trial.end;
+        if outlook.has_links() {
+            if expected > most {
+                return;
+            }
+            self.draft.realise(outlook, &self.trial, self.best.end, &mut self.scratch);
+            std::mem::swap(&mut self.draft, &mut self.trial);
         }
         if self.trial.end <= self.best.end {
             std::mem::swap(&mut self.best, &mut self.trial);
             self.taste = taste;
+            self.expected = expected.saturating_sub(outlook.now) as f64;
         }
     }
 
@@ -173,6 +206,10 @@ impl<'a> Search<'a> {
     /// Starts from a plan that is being followed, and the habits that led to it.
     pub(super) fn resume(&mut self, habits: &Habits, present: &Schedule) {
         self.best.follow(self.outlook, present, &mut self.scratch);
+        self.expected = self.length() as f64;
+        if self.outlook.has_links() {
+            self.best.realise(self.outlook, present, NEVER - 1, &mut self.scratch);
+        }
         self.taste = self.taste_of(habits, 0);
         self.taste.keys = present.starts.iter().map(|start| -(*start as f64)).collect();
     }
@@ -181,15 +218,15 @@ impl<'a> Search<'a> {
     fn taste_of(&self, habits: &Habits, rank: usize) -> Taste {
         let mut by_kind = vec![0.0; self.taste.by_kind.len()];
         by_kind.iter_mut().zip(&habits.by_kind).for_each(|(liking, before)| *liking = *before);
-        let Start { at_once, haul, owned } = habits.start;
+        let Start { at_once, shares, haul, owned } = habits.start;
         let by_task = vec![0.0; self.taste.by_task.len()];
-        Taste { keys: self.ranks[rank].clone(), by_kind, by_task, owned, haul, at_once }
+        Taste { keys: self.ranks[rank].clone(), by_kind, by_task, owned, haul, at_once, shares }
     }
 
     /// The best plan, and the habits that led to it.
     pub(super) fn finish(self) -> (Schedule, Habits) {
-        let Taste { at_once, haul, owned, by_kind, .. } = self.taste;
-        (self.best, Habits { start: Start { at_once, haul, owned }, by_kind })
+        let Taste { at_once, shares, haul, owned, by_kind, .. } = self.taste;
+        (self.best, Habits { start: Start { at_once, shares, haul, owned }, by_kind })
     }
 
     /// Makes `tries` tries.
@@ -224,6 +261,9 @@ impl<'a> Search<'a> {
         }
         if dice.chance(0.2) {
             taste.haul = HAULS[dice.below(HAULS.len())];
+        }
+        if taste.at_once && self.outlook.has_links() && dice.chance(0.3) {
+            taste.shares = !taste.shares;
         }
         for _ in 0..=dice.below(3) {
             let at = dice.below(taste.by_kind.len());

@@ -76,6 +76,47 @@ fn a_worker_waits_for_an_urgent_task_instead_of_beginning_another() {
 }
 
 #[test]
+fn a_task_does_not_wait_long_for_one_that_does_not_come() {
+    let rig = core_and_gpu(&[(12, 0), (0, 10), (30, 0)]);
+    let [beside, first] = [0, 1].map(|codelet| rig.task().codelet(codelet).make());
+    push(&rig, beside);
+    push(&rig, first);
+    let [late, urgent] = [2, 1].map(|codelet| rig.task().codelet(codelet).make());
+    rig.set_waits(late, first);
+    rig.set_waits(urgent, first);
+    rig.set_now(Time::from_nanos(10_000));
+    rig.set_ended(first);
+    push(&rig, late);
+    assert_eq!(rig.child_tasks(Child(0)), [beside], "one for the GPU begins before it");
+    rig.set_now(Time::from_nanos(110_001));
+    rig.can_push(Child(1));
+    assert_eq!(rig.child_tasks(Child(0)), [beside, late]);
+}
+
+#[test]
+fn the_data_of_an_urgent_task_is_fetched_first() {
+    // A long task on the core waits for the urgent one.
+    let rig = core_and_gpu(&[(12, 0), (0, 10), (30, 0)]);
+    let [beside, first] = [0, 1].map(|codelet| rig.task().codelet(codelet).make());
+    push(&rig, beside);
+    push(&rig, first);
+    let [late, urgent, long] = [1, 1, 2].map(|codelet| rig.task().codelet(codelet).make());
+    for task in [late, urgent] {
+        rig.set_waits(task, first);
+        rig.set_way(MemoryNode(0), MemoryNode(1), Duration::from_micros(1));
+        rig.add_access(task, DataAccess { data: task.sequence(), bytes: 8, reads: true, writes: false });
+    }
+    rig.set_waits(long, urgent);
+    rig.set_now(Time::from_nanos(10_000));
+    rig.set_ended(first);
+    let before = rig.service_calls("prefetch");
+    push(&rig, late);
+    assert_eq!((rig.service_calls("prefetch") - before, rig.held()), (0, vec![late]));
+    push(&rig, urgent);
+    assert_eq!((rig.service_calls("prefetch") - before, rig.child_tasks(Child(1))), (2, vec![first, urgent, late]));
+}
+
+#[test]
 fn what_is_ready_goes_when_nothing_else_is_under_way() {
     let rig = core_and_gpu(&[(5, 0), (0, 10), (50, 0), (0, 11)]);
     let [first, urgent, long, other] = [0, 1, 2, 3].map(|codelet| rig.task().codelet(codelet).make());

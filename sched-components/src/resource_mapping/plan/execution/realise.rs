@@ -1,0 +1,171 @@
+//! An execution in which transfers share links at each moment.
+
+use super::{Entry, Event, Execution};
+use crate::resource_mapping::plan::flows::NOWHERE;
+use crate::resource_mapping::plan::outlook::{NEVER, Outlook};
+use crate::resource_mapping::plan::schedule::{Key, Schedule, Scratch, refill};
+use std::cmp::Reverse;
+
+/// Nobody has asked for the data there.
+pub(super) const UNASKED: u32 = u32::MAX;
+
+/// The end of a list of those who wait.
+const LAST: u32 = u32::MAX - 1;
+
+/// What happens next.
+pub(super) enum Next {
+    Nothing,
+    /// Something, but too late.
+    Late,
+    /// Transfers arrive.
+    Arrival(u64),
+    Event(Event),
+}
+
+impl Schedule {
+    /// As [`follow`](Self::follow), with transfers that share links at each moment. Gives up where the plan takes
+    /// longer than until `most`, with the end of time as its end.
+    pub(in crate::resource_mapping::plan) fn realise(
+        &mut self,
+        outlook: &Outlook,
+        plan: &Schedule,
+        most: u64,
+        scratch: &mut Scratch,
+    ) {
+        self.line_up(outlook, plan, scratch);
+        scratch.begin_flows(outlook);
+        let earliest = |task: usize| plan.starts[task].saturating_sub(outlook.lead);
+        let order = |task: usize| Reverse(Key(-(plan.starts[task] as f64)));
+        let fetch = |task: usize, ready: u64| Event::Fetch { at: ready.max(earliest(task)), order: order(task), task };
+        self.release_first(outlook, scratch, fetch);
+        loop {
+            match scratch.next(outlook, true, most) {
+                Next::Nothing => break,
+                Next::Late => {
+                    self.end = NEVER;
+                    break;
+                }
+                Next::Arrival(at) => self.receive(outlook, scratch, at),
+                Next::Event(Event::End { at, task }) => self.end(outlook, scratch, task, at, fetch),
+                Next::Event(Event::Fetch { at, task, .. }) => {
+                    scratch.ask(outlook, task, outlook.lanes[self.lanes[task]].memory, at);
+                    self.advance(outlook, scratch, self.lanes[task]);
+                }
+                Next::Event(Event::Request { at, place, from }) => scratch.request(outlook, place, from, at),
+            }
+        }
+    }
+
+    /// Takes note of transfers that arrive at `now`, and begins the tasks that waited for them.
+    fn receive(&mut self, outlook: &Outlook, scratch: &mut Scratch, now: u64) {
+        let mut complete = std::mem::take(&mut scratch.execution.complete);
+        scratch.receive(outlook, now, &mut complete);
+        for task in complete.drain(..) {
+            self.advance(outlook, scratch, self.lanes[task as usize]);
+        }
+        scratch.execution.complete = complete;
+    }
+}
+
+impl Execution {
+    /// Takes note that the data of a task is there, and its memory allocated if it has waited for that.
+    fn there(&mut self, task: usize, now: u64) {
+        // Until then, `allocations` is when its memory is there.
+        self.arrivals[task] = self.memory[task].max(now);
+    }
+}
+
+impl Scratch {
+    /// What happens next until `most`, among transfers too if they share links.
+    pub(super) fn next(&mut self, outlook: &Outlook, shares: bool, most: u64) -> Next {
+        let Execution { events, flows, .. } = &mut self.execution;
+        let event = events.peek().map_or(NEVER, |Entry(event)| event.key().0);
+        let arrival = if shares { flows.next(&outlook.network) } else { NEVER };
+        let at = event.min(arrival);
+        if at == NEVER {
+            Next::Nothing
+        } else if at > most {
+            Next::Late
+        } else if arrival <= event {
+            Next::Arrival(arrival)
+        } else {
+            events.pop().map_or(Next::Nothing, |Entry(event)| Next::Event(event))
+        }
+    }
+
+    /// Begins an execution with the transfers that are under way.
+    pub(super) fn begin_flows(&mut self, outlook: &Outlook) {
+        let Execution { flows, asked, waiting, missing, memory, expected, .. } = &mut self.execution;
+        flows.clone_from(&outlook.flows);
+        refill(asked, outlook.copies.len(), UNASKED);
+        refill(missing, outlook.len(), 0);
+        refill(memory, outlook.len(), 0);
+        expected.clone_from(&outlook.copies);
+        waiting.clear();
+        for copy in self.copies.iter_mut().filter(|copy| **copy != NEVER) {
+            *copy = outlook.now;
+        }
+        for place in outlook.flows.coming().filter(|place| *place != NOWHERE) {
+            (asked[place as usize], self.copies[place as usize]) = (LAST, NEVER);
+        }
+    }
+
+    /// Takes note of transfers that arrive at `now`, and lists the tasks whose data is complete by them.
+    pub(super) fn receive(&mut self, outlook: &Outlook, now: u64, complete: &mut Vec<u32>) {
+        let mut arrived = std::mem::take(&mut self.execution.arrived);
+        self.execution.flows.arrive(&outlook.network, now, |place| arrived.push(place));
+        for place in arrived.drain(..).filter(|place| *place != NOWHERE) {
+            self.copies[place as usize] = now;
+            let execution = &mut self.execution;
+            let mut next = std::mem::replace(&mut execution.asked[place as usize], UNASKED);
+            while let Some((task, after)) = execution.waiting.get(next as usize).copied() {
+                next = after;
+                execution.missing[task as usize] -= 1;
+                if execution.missing[task as usize] == 0 {
+                    execution.there(task as usize, now);
+                    complete.push(task);
+                }
+            }
+        }
+        self.execution.arrived = arrived;
+    }
+
+    /// Asks for the data of a task in a memory.
+    pub(super) fn ask(&mut self, outlook: &Outlook, task: usize, to: usize, now: u64) {
+        let memories = outlook.memories;
+        let mut allocated = now;
+        for used in outlook.uses(task) {
+            let place = used.data * memories + to;
+            if !self.execution.allocated[place] {
+                self.execution.allocated[place] = true;
+                allocated = outlook.network.allocate(&mut self.execution.traffic, to, now);
+            }
+            if !used.reads || self.copies[place] != NEVER {
+                continue;
+            }
+            let first = self.execution.asked[place];
+            if first == UNASKED {
+                let Some(from) = self.source(outlook, used.data, to, now) else { continue };
+                if allocated > now {
+                    self.execution.events.push(Entry(Event::Request { at: allocated, place, from }));
+                } else {
+                    self.request(outlook, place, from, now);
+                }
+            }
+            let execution = &mut self.execution;
+            execution.asked[place] = execution.waiting.len() as u32;
+            execution.waiting.push((task as u32, if first == UNASKED { LAST } else { first }));
+            execution.missing[task] += 1;
+        }
+        self.execution.memory[task] = allocated;
+        if self.execution.missing[task] == 0 {
+            self.execution.there(task, now);
+        }
+    }
+
+    pub(super) fn request(&mut self, outlook: &Outlook, place: usize, from: usize, now: u64) {
+        let (data, to) = (place / outlook.memories, place % outlook.memories);
+        let network = &outlook.network;
+        self.execution.flows.request(network, network.pair(from, to), place as u32, outlook.bytes[data], now);
+    }
+}
