@@ -27,10 +27,6 @@ pub(super) struct Limits {
 /// With more tasks than this, fewer plans are tried, so that the search takes no longer.
 const AT_FULL_EFFORT: f64 = 8192.0;
 
-/// Share of the full effort from which on there is time for the closer prediction of transfers, which takes as long
-/// again.
-const CLOSE: f64 = 0.5;
-
 /// Maximum number of known kinds; beyond it they are discarded. Measured lengths change all the time.
 const MOST_KINDS: usize = 4096;
 
@@ -261,7 +257,8 @@ impl Agenda {
         let range = submitted.range();
         let all = (range.end - range.start).max(1) as f64;
         let effort = (AT_FULL_EFFORT / count).min(1.0) * (2.0 * limits.window as f64 / all).min(1.0).powi(2);
-        outlook.is_close = effort >= CLOSE;
+        // The closer prediction of transfers takes as long again, for which larger graphs leave no time.
+        outlook.is_close = effort >= 1.0;
         // Workers may idle meanwhile. (Not under a virtual clock, where the search takes no time.)
         let most = |search: &Search<'_>| search.length() as f64 * limits.time;
         let took = || node.now().as_nanos().saturating_sub(outlook.now) as f64;
