@@ -28,7 +28,7 @@ impl Memory {
         self.most.store(most, Relaxed);
     }
 
-    /// Whether the system gives so many bytes.
+    /// Whether the system gives this number of bytes.
     pub(crate) fn has(&self, bytes: usize) -> bool {
         bytes <= LEAST || bytes <= self.most.load(Relaxed) && Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
     }

@@ -84,9 +84,9 @@ enum Errand {
 pub(crate) enum Doing {
     /// It begins to wait.
     Begins,
-    /// It has tasks, and nothing has moved for a while, after so many of them.
+    /// It has tasks, and nothing has moved for a while; the number of those that it has done.
     Stays(u64),
-    /// It has none left, after so many.
+    /// It has none left; the number of those that it has done.
     Ends(u64),
 }
 

@@ -73,7 +73,7 @@ impl Quiet {
         self.is_decided
     }
 
-    /// Nothing has moved here for a while, after so many tasks.
+    /// Nothing has moved here for a while; `tasks` are done.
     pub(crate) fn report(&mut self, tasks: u64) -> Vec<Notice> {
         let counts = [self.sent, self.received, tasks];
         if self.rank == 0 {
@@ -82,7 +82,7 @@ impl Quiet {
         vec![(0, bytes(&[self.epoch, REPORT, self.wave, counts[0], counts[1], counts[2], 1]))]
     }
 
-    /// No task is left here, after so many of them.
+    /// No task is left here; `tasks` are done.
     pub(crate) fn end(&mut self, tasks: u64) -> Vec<Notice> {
         self.done = Some(tasks);
         self.answer()

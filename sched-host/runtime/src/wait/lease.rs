@@ -86,7 +86,7 @@ impl Drop for Outside {
 pub(crate) struct QuietHook(OnceLock<Box<dyn Fn(u64) -> bool + Send + Sync>>);
 
 impl QuietHook {
-    /// Whether the program knows that nothing will come, after so many tasks.
+    /// Whether the program knows that nothing will come, where `tasks` are done.
     pub(crate) fn ends(&self, tasks: u64) -> bool {
         self.0.get().is_some_and(|hook| hook(tasks))
     }
