@@ -49,9 +49,11 @@ fn chain(cluster: &Cluster, fault: &str) -> Result<(), ClusterError> {
 /// The last rank gets 1.6 GiB, piece by piece.
 fn fill(cluster: &Cluster) -> Result<(), ClusterError> {
     const PIECE: usize = 8 << 20;
-    for _ in 0..200 {
-        let piece = cluster.register_on(0, || vec![1_u8; PIECE], || vec![0; PIECE])?;
-        cluster.bring(&piece, cluster.ranks() - 1)?;
+    let register = |_| cluster.register_on(0, || vec![1_u8; PIECE], || vec![0; PIECE]);
+    // All of them first: a registration makes a piece to see its size, which aborts where no memory is left.
+    let pieces: Vec<_> = (0..200).map(register).collect::<Result<_, _>>()?;
+    for piece in &pieces {
+        cluster.bring(piece, cluster.ranks() - 1)?;
     }
     cluster.wait_all()
 }
