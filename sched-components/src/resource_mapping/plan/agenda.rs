@@ -350,7 +350,11 @@ impl Agenda {
         let untimed = self.held.iter().filter(|(sequence, _)| self.lane_of.get(sequence) == Some(&None));
         self.untimed = untimed.map(|(sequence, task)| (Reverse(task.priority()), *sequence)).collect();
         self.end = self.end.max(outlook.end);
-        self.coming.plan(outlook, &best.starts, |sequence| self.held.contains_key(&sequence));
+        // Where planning takes time, as in a real run, pushes do too, and waiting for them is worse than their order.
+        self.coming = Coming::default();
+        if self.spent == 0.0 {
+            self.coming.plan(outlook, &best.starts, |sequence| self.held.contains_key(&sequence));
+        }
     }
 
     /// Starts fetching the data of ready tasks that are to start before `until`, in the order of their starts; of those
