@@ -12,14 +12,14 @@
 //! time leaves a memory and one arrives. Plans are compared by the resulting makespan.
 //!
 //! There are two predictions of transfers. In the cheap one, a link serves them one after the other. In the close one,
-//! they share it at each moment. Plans that are promising by the cheap one are compared by the close one, unless there
-//! are so many tasks that only few plans can be tried. Compared by the cheap one alone, plans were 4 to 8 % too
-//! optimistic where links are the bottleneck, and LU of 24 tiles on two islands of GPUs with slow links between them
-//! took 20 % longer.
+//! they share it at each moment. Plans that are promising by the cheap one are compared by the close one, except in
+//! graphs of which only few plans can be tried for the number of their tasks. Compared by the cheap one alone, plans
+//! were 4 to 8 % too optimistic where links are the bottleneck, and LU of 24 tiles on two islands of GPUs with slow
+//! links between them took 20 % longer.
 //!
-//! **Another plan** is made by such a simulation itself: tasks choose when they become ready, and account for what their
-//! transfers would wait for. It is a dispatcher such as `heft` is, with the whole graph's upward ranks. Some plans
-//! charge transfers beyond the delay that they cause, since they delay others.
+//! **Another plan** is made by such a simulation itself: tasks choose when they become ready, and account for what
+//! their transfers would wait for. It is a dispatcher such as `heft` is, with the whole graph's upward ranks. Some
+//! plans charge transfers beyond the delay that they cause, since they delay others.
 //!
 //! **The search** varies the inputs of the decisions, not the decisions, so that each try is a valid plan. Four tries
 //! out of five change how much later a kind of tasks (those of equal lengths everywhere) prefers to end over being
@@ -41,7 +41,8 @@
 //! task is under way and no ready task is in the plan.
 //!
 //! Whoever ends a task pushes the tasks that waited for it one by one, in the order of their submission. Those that
-//! come at once are known, so less urgent ones wait for them, and data is fetched in the order of urgency.
+//! come at once are known, so less urgent ones wait for them, and data is fetched in the order of urgency. That is so
+//! under a virtual clock only: in a real run pushes take time, in which workers would be idle.
 //!
 //! **It learns what kernels take.** The ratios of real to expected lengths, by kind of task and worker, correct the
 //! lengths of later plans, and the rest of a plan is planned again when they change. Where kernels deviate, a worker

@@ -59,7 +59,7 @@ impl Outbox {
         self.waiting.entry(to).or_default().push(Waiting { place, tag, parcel });
     }
 
-    /// Begins to send those that need not wait any more; `log` is told of each.
+    /// Begins to send those that need not wait any more; `log` is called for each.
     pub(crate) fn post(&mut self, transport: &mut dyn Transport, mut log: impl FnMut(usize, Tag, usize)) {
         self.waiting.retain(|to, waiting| {
             let mut room = MOST.saturating_sub(transport.sending_to(*to));

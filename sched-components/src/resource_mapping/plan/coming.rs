@@ -12,11 +12,13 @@ const SOON: u64 = 100_000;
 pub(super) struct Coming {
     /// Places of the planned tasks in the lists, by sequence number.
     numbers: BTreeMap<u64, usize>,
-    /// By place: the sequence number and the planned start; number of planned tasks that it waits for.
+    /// By place: the sequence number and the planned start.
     tasks: Vec<(u64, u64)>,
+    /// By place: number of planned tasks that it waits for.
     waits: Vec<u32>,
-    /// Whether it waits for a lane's time.
+    /// By place: whether it takes a lane's time.
     works: Vec<bool>,
+    /// By place: the places of the tasks that wait for it.
     successors: Vec<Vec<usize>>,
     /// Those that are about to be pushed, by their planned starts.
     due: BTreeSet<(u64, u64)>,
