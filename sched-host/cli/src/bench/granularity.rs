@@ -19,12 +19,13 @@ use std::sync::Arc;
 
 /// Measure the smallest tasks that keep the workers busy: METG(50 %), as Task Bench defines it
 ///
-/// A grid of tasks, some in each step, wait for tasks of the step before. METG(50 %) is the length of their kernels for
-/// which half of the workers' time goes into kernels: with shorter tasks, overhead prevails. DATA: the tasks name the
-/// data that they access; EXPLICIT: they name the tasks that they wait for; REPLAYED: they were recorded beforehand.
-/// Beside them, in the same run, rayon's scope.spawn and, as a floor, threads with columns of their own that spin until
-/// their neighbours are ready; both know the graph in advance. Figures are microseconds; those in parentheses are
-/// multiples of the floor. Compare figures of one run only, on a machine without other load.
+/// A grid of tasks, some in each step, wait for tasks of the step before; their kernel is Task Bench's compute-bound
+/// one. METG(50 %) is the workers' time for a task, overhead included, when half of it goes into iterations of the
+/// kernel: with finer tasks, overhead prevails. DATA: the tasks name the data that they access; EXPLICIT: they name the
+/// tasks that they wait for; REPLAYED: they were recorded beforehand. Beside them, in the same run, rayon's scope.spawn
+/// and, as a floor, threads with columns of their own that spin until their neighbours are ready; both know the graph in
+/// advance. Figures are microseconds; those in parentheses are multiples of the floor. Compare figures of one run only,
+/// on a machine without other load.
 #[derive(clap::Args, Clone, Debug)]
 #[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:

@@ -1,8 +1,10 @@
 //! The smallest tasks that keep the workers busy: METG(50 %), the minimum effective task granularity of Task Bench.
 //!
-//! Every contender executes the same grid of tasks, with kernels of some length. Its efficiency is the time of all
-//! kernels over the time that it had the workers. METG(50 %) is the length of the kernels for which the efficiency is
-//! one half: the smaller, the finer the tasks that the contender can be given.
+//! Every contender executes the same grid of tasks, with kernels of some number of iterations. Its efficiency is the time
+//! of all iterations, at the rate of long kernels, over the time that it had the workers; its granularity is this time
+//! for each task, overhead included. METG(50 %) is the granularity at which the efficiency is one half: the smaller, the
+//! finer the tasks that the contender can be given. (Slaughter et al., Task Bench: A Parameterized Benchmark for
+//! Evaluating Parallel Runtime Performance, SC 2020.)
 
 mod kernel;
 mod pattern;
@@ -126,8 +128,7 @@ impl Measure<'_> {
     /// METG(50 %) of a contender, in nanoseconds.
     fn metg(&self, run: impl Fn() -> Duration) -> Option<f64> {
         let iteration = nanoseconds_per_iteration();
-        least_length(|length| {
-            let iterations = (length / iteration).round().max(1.0) as u32;
+        least_granularity(|iterations| {
             let once = |_| {
                 self.grid.restart(iterations);
                 let took = run();
@@ -135,38 +136,55 @@ impl Measure<'_> {
                 took
             };
             let least = (0..self.rounds).map(once).min().unwrap_or(Duration::MAX);
-            let kernels = f64::from(iterations) * iteration * self.grid.len() as f64;
-            kernels / (least.as_nanos() as f64 * self.workers as f64)
+            let granularity = least.as_nanos() as f64 * self.workers as f64 / self.grid.len() as f64;
+            Point { granularity, useful: f64::from(iterations) * iteration }
         })
     }
 }
 
-/// Shortest and longest kernels that are tried, in nanoseconds.
-const LENGTHS: (f64, f64) = (4.0, 1e6);
+/// What was measured with kernels of some number of iterations.
+#[derive(Clone, Copy)]
+struct Point {
+    /// Time of the workers for a task, in nanoseconds.
+    granularity: f64,
+    /// The part of it that iterations take.
+    useful: f64,
+}
 
-/// The shortest length with an efficiency of one half, which grows with the length: within 3 %.
-fn least_length(efficiency: impl Fn(f64) -> f64) -> Option<f64> {
-    let is_enough = |length: f64| efficiency(length) >= 0.5;
-    let mut enough = 2_000.0;
-    while !is_enough(enough) {
-        enough *= 4.0;
-        if enough > LENGTHS.1 {
+impl Point {
+    /// By how much the granularity exceeds that of an efficiency of one half.
+    fn excess(&self) -> f64 {
+        self.granularity - 2.0 * self.useful
+    }
+}
+
+/// The longest kernels that are tried, in iterations.
+const MOST_ITERATIONS: u32 = 1 << 17;
+
+/// The granularity with an efficiency of one half, which grows with the number of iterations: between the two numbers
+/// that enclose it, and that differ by one or by at most 3 %, it is interpolated.
+fn least_granularity(measure: impl Fn(u32) -> Point) -> Option<f64> {
+    let is_enough = |point: &Point| point.excess() <= 0.0;
+    let (mut few, mut below) = (0, None);
+    let mut many = 32;
+    let mut above = measure(many);
+    while !is_enough(&above) {
+        (few, below) = (many, Some(above));
+        many *= 4;
+        if many > MOST_ITERATIONS {
             return None;
         }
+        above = measure(many);
     }
-    let mut short = enough / 2.0;
-    while is_enough(short) {
-        enough = short;
-        short /= 2.0;
-        if short < LENGTHS.0 {
-            return Some(enough);
-        }
+    while many - few > (many / 32).max(1) {
+        let middle = few + (many - few) / 2;
+        let point = measure(middle);
+        if is_enough(&point) { (many, above) = (middle, point) } else { (few, below) = (middle, Some(point)) }
     }
-    while enough / short > 1.03 {
-        let middle = (enough * short).sqrt();
-        if is_enough(middle) { enough = middle } else { short = middle }
-    }
-    Some(enough)
+    // No iteration at all is never enough.
+    let below = below.unwrap_or_else(|| measure(0));
+    let part = below.excess() / (below.excess() - above.excess());
+    Some(below.granularity + part * (above.granularity - below.granularity))
 }
 
 /// Place of a task in the grid.
@@ -314,14 +332,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_length_is_where_the_efficiency_is_one_half() {
+    fn the_least_granularity_is_where_the_efficiency_is_one_half() {
+        // As if each task cost an overhead besides its iterations, some of it within its kernel.
+        let found = |overhead: f64, iteration: f64| {
+            least_granularity(|iterations| {
+                let useful = f64::from(iterations) * iteration;
+                Point { granularity: useful + overhead, useful }
+            })
+        };
         for overhead in [10.0, 180.0, 2_500.0, 90_000.0] {
-            // As if each task cost this overhead besides its kernel.
-            let found = least_length(|length| length / (length + overhead)).expect("it is within what is tried");
-            assert!((1.0..1.04).contains(&(found / overhead)), "{found} {overhead}");
+            let found = found(overhead, 12.0).expect("it is within what is tried");
+            assert!((found / (2.0 * overhead) - 1.0).abs() < 1e-6, "{found} {overhead}");
         }
-        assert_eq!(least_length(|_| 0.1), None);
-        assert_eq!(least_length(|_| 0.9), Some(least_length(|_| 1.0).expect("the shortest that is tried")));
+        assert_eq!(found(1e9, 12.0), None);
+        // Whose overhead is less than an iteration.
+        assert!(found(0.5, 12.0).is_some_and(|found| (found - 1.0).abs() < 1e-6));
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl Grid {
         for before in self.pattern.before(self.width, step, column) {
             assert!(self.done[before].load(Relaxed) as usize >= step, "step {step}, column {column} is too early");
         }
-        compute(self.iterations.load(Relaxed));
+        black_box(compute(self.iterations.load(Relaxed)));
         if self.pattern == Pattern::Trivial {
             // Tasks of a column end in any order.
             self.done[column].fetch_add(1, Release);
@@ -58,22 +58,26 @@ impl Grid {
     }
 }
 
-/// Keeps a core busy, without memory.
-#[inline]
-fn compute(iterations: u32) {
-    let mut state = 1_u64;
+/// Values that a kernel works on, as Task Bench's compute-bound kernel does.
+const VALUES: usize = 64;
+
+/// Task Bench's compute-bound kernel: in each iteration a multiplication and an addition for each of its values, and at
+/// the end their product. Beginning and end take as long as some iterations; no contender is spared them.
+#[inline(never)]
+fn compute(iterations: u32) -> f64 {
+    let mut values = [black_box(1.2345_f64); VALUES];
     for _ in 0..iterations {
-        // A chain of multiplications: the processor cannot do two at once.
-        state = black_box(state.wrapping_mul(0x5851_f42d_4c95_7f2d));
+        values.iter_mut().for_each(|value| *value = *value * *value + *value);
     }
+    values.iter().product()
 }
 
-/// Nanoseconds of an iteration, the least of several measurements.
+/// Nanoseconds of an iteration in long kernels, the least of several measurements.
 pub(super) fn nanoseconds_per_iteration() -> f64 {
     const ITERATIONS: u32 = 20_000;
     let measure = |_| {
         let began = Instant::now();
-        compute(ITERATIONS);
+        black_box(compute(black_box(ITERATIONS)));
         began.elapsed()
     };
     let least = (0..20).map(measure).min().unwrap_or(Duration::ZERO);
