@@ -60,8 +60,13 @@ pub struct Handle<T> {
 /// The value and its access order.
 pub(crate) struct DataCell<T> {
     pub(crate) header: Arc<DataHeader>,
-    value: Value<T>,
+    value: Apart<Value<T>>,
 }
+
+/// Begins a cache line. What shares one with the value moves it between cores: so would the number of handles, which
+/// submissions and ends of tasks change.
+#[repr(align(64))]
+struct Apart<V>(V);
 
 /// Location of the value.
 enum Value<T> {
@@ -81,7 +86,7 @@ impl<T> DataCell<T> {
     /// The value for a worker that runs a task, for reading.
     #[inline(always)]
     pub(crate) fn read_by(&self, worker: WorkerId) -> Reading<'_, T> {
-        match &self.value {
+        match &self.value.0 {
             Value::One(value) => Reading::Plain(value.read()),
             _ => self.read_special(Some(worker)),
         }
@@ -90,7 +95,7 @@ impl<T> DataCell<T> {
     /// The value for a worker that runs a task, for writing.
     #[inline(always)]
     pub(crate) fn write_by(&self, worker: WorkerId) -> Writing<'_, T> {
-        match &self.value {
+        match &self.value.0 {
             Value::One(value) => Writing::Plain(value.write()),
             _ => self.write_special(Some(worker)),
         }
@@ -109,7 +114,7 @@ impl<T> DataCell<T> {
     /// A value of any kind, for a worker that runs a task, or for the application.
     #[cold]
     fn read_special(&self, worker: Option<WorkerId>) -> Reading<'_, T> {
-        match &self.value {
+        match &self.value.0 {
             Value::One(value) => Reading::Plain(value.read()),
             Value::Replicated(replicas) => {
                 let node = worker.map_or_else(|| replicas.some_valid(), |worker| replicas.node_of(worker));
@@ -123,7 +128,7 @@ impl<T> DataCell<T> {
     /// [`read_special`](Self::read_special), for writing.
     #[cold]
     fn write_special(&self, worker: Option<WorkerId>) -> Writing<'_, T> {
-        match &self.value {
+        match &self.value.0 {
             Value::One(value) => Writing::Plain(value.write()),
             Value::Replicated(replicas) => {
                 let node = worker.map_or_else(|| replicas.some_valid(), |worker| replicas.node_of(worker));
@@ -136,7 +141,7 @@ impl<T> DataCell<T> {
 
     /// The value of a reduction.
     fn reduced(&self) -> &Reduced<T> {
-        match &self.value {
+        match &self.value.0 {
             Value::Reduced(reduced) => reduced,
             _ => unreachable!("the handle of a reduction is made for one"),
         }
@@ -144,12 +149,12 @@ impl<T> DataCell<T> {
 
     /// Whether tasks may reduce the value.
     pub(crate) fn is_reduced(&self) -> bool {
-        matches!(self.value, Value::Reduced(_))
+        matches!(self.value.0, Value::Reduced(_))
     }
 
     /// Takes the value, which has no other user; `None` if it was lent.
     pub(crate) fn into_value(self) -> Option<T> {
-        match self.value {
+        match self.value.0 {
             Value::One(value) => Some(value.into_inner()),
             // A prefetch may still hold the replicas.
             Value::Replicated(replicas) => Some(replicas.take()),
@@ -160,7 +165,7 @@ impl<T> DataCell<T> {
 
     /// Ends the loan of a value, as soon as nobody uses it.
     pub(crate) fn end_loan(&self) {
-        if let Value::Lent(value) = &self.value {
+        if let Value::Lent(value) = &self.value.0 {
             value.end();
         }
     }
@@ -181,7 +186,7 @@ impl<T> fmt::Debug for Handle<T> {
 impl<T> Handle<T> {
     pub(crate) fn new(value: T, size: DataSize, runtime: u64) -> Handle<T> {
         let header = DataHeader::new(size, runtime, |_| Places::One(Home::default()));
-        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::One(Plain::new(value)) }) }
+        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Apart(Value::One(Plain::new(value))) }) }
     }
 }
 
@@ -189,14 +194,14 @@ impl<T> Handle<T> {
     /// Data that tasks add to.
     fn reduced(value: Reduced<T>, size: DataSize, runtime: u64) -> Handle<T> {
         let header = DataHeader::new(size, runtime, |_| Places::One(Home::default()));
-        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::Reduced(Box::new(value)) }) }
+        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Apart(Value::Reduced(Box::new(value))) }) }
     }
 
     /// Data that a scope lent.
     pub(crate) fn lent(value: LentValue<T>, runtime: u64, loan: Arc<Loan>) -> Handle<T> {
         let size = DataSize::of_bytes(size_of::<T>() as u64);
         let header = DataHeader::special(size, runtime, |_| Places::Lent(loan));
-        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::Lent(value) }) }
+        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Apart(Value::Lent(value)) }) }
     }
 }
 
@@ -216,7 +221,7 @@ impl<T: Clone + Send + Sync + 'static> Handle<T> {
             Places::Replicated(Arc::<Replicas<T>>::clone(replicas))
         });
         let replicas = typed.expect("the places of data are made once");
-        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::Replicated(replicas) }) }
+        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Apart(Value::Replicated(replicas)) }) }
     }
 }
 
