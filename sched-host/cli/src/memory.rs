@@ -1,5 +1,6 @@
 //! Memory that this process may still take, by all limits that are set for it.
 
+use sched_machine::topology::ControlGroup;
 use std::path::Path;
 
 /// What is left of a limit.
@@ -39,13 +40,14 @@ impl Limit {
 /// What is left of each limit that is known. (hwloc reports the installed memory, and in some virtual machines half of
 /// it.)
 pub(super) fn limits() -> Vec<Left> {
-    limits_by(|path| std::fs::read_to_string(path).ok())
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    limits_by(read, &ControlGroup::around_this_process("memory"))
 }
 
-fn limits_by(read: impl Fn(&str) -> Option<String>) -> Vec<Left> {
+fn limits_by(read: impl Fn(&Path) -> Option<String>, groups: &[ControlGroup]) -> Vec<Left> {
     let left = |bytes: Option<u64>, of| bytes.map(|bytes| Left { bytes, of });
-    let machine = read("/proc/meminfo").and_then(|text| kib(&text, "MemAvailable:"));
-    let group = [group_v2(&read), group_v1(&read)].into_iter().flatten().min();
+    let machine = read(Path::new("/proc/meminfo")).and_then(|text| kib(&text, "MemAvailable:"));
+    let group = groups.iter().filter_map(|group| left_to(group, &read)).min();
     [left(machine, Limit::Machine), left(group, Limit::Group), left(process(&read), Limit::Process)]
         .into_iter()
         .flatten()
@@ -59,8 +61,8 @@ fn kib(text: &str, word: &str) -> Option<u64> {
 }
 
 /// What the resource limits of the process leave.
-fn process(read: &impl Fn(&str) -> Option<String>) -> Option<u64> {
-    let (limits, status) = (read("/proc/self/limits")?, read("/proc/self/status")?);
+fn process(read: &impl Fn(&Path) -> Option<String>) -> Option<u64> {
+    let (limits, status) = (read(Path::new("/proc/self/limits"))?, read(Path::new("/proc/self/status"))?);
     let soft = |name: &str| {
         let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_whitespace().next()?.parse::<u64>().ok()
@@ -69,42 +71,16 @@ fn process(read: &impl Fn(&str) -> Option<String>) -> Option<u64> {
     [left("Max address space", "VmSize:"), left("Max data size", "VmData:")].into_iter().flatten().min()
 }
 
-/// What the control group of the process and those above it leave, in version 2.
-fn group_v2(read: &impl Fn(&str) -> Option<String>) -> Option<u64> {
-    let groups = read("/proc/self/cgroup")?;
-    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let number = |folder: &str, file: &str| read(&format!("{folder}/{file}"))?.trim().parse::<u64>().ok();
-    let left = |folder: String| {
-        let cache = read(&format!("{folder}/memory.stat")).and_then(|stat| field(&stat, "inactive_file "));
-        // Files that nobody uses give way.
-        let used = number(&folder, "memory.current")?.saturating_sub(cache.unwrap_or(0));
-        Some(number(&folder, "memory.max")?.saturating_sub(used))
+/// What a control group leaves. Files in memory that nobody uses give way.
+fn left_to(group: &ControlGroup, read: &impl Fn(&Path) -> Option<String>) -> Option<u64> {
+    let (used, most, files) = match group.version {
+        1 => ("memory.usage_in_bytes", "memory.limit_in_bytes", "total_inactive_file "),
+        _ => ("memory.current", "memory.max", "inactive_file "),
     };
-    folders("/sys/fs/cgroup", path).filter_map(left).min()
-}
-
-/// The same in version 1.
-fn group_v1(read: &impl Fn(&str) -> Option<String>) -> Option<u64> {
-    let groups = read("/proc/self/cgroup")?;
-    let of_memory = |line: &str| {
-        let (_, rest) = line.split_once(':')?;
-        let (controllers, path) = rest.split_once(':')?;
-        controllers.split(',').any(|name| name == "memory").then(|| path.to_owned())
-    };
-    let path = groups.lines().find_map(of_memory)?;
-    let number = |folder: &str, file: &str| read(&format!("{folder}/{file}"))?.trim().parse::<u64>().ok();
-    let left = |folder: String| {
-        let cache = read(&format!("{folder}/memory.stat")).and_then(|stat| field(&stat, "total_inactive_file "));
-        let used = number(&folder, "memory.usage_in_bytes")?.saturating_sub(cache.unwrap_or(0));
-        Some(number(&folder, "memory.limit_in_bytes")?.saturating_sub(used))
-    };
-    folders("/sys/fs/cgroup/memory", &path).filter_map(left).min()
-}
-
-/// The folder of a group, and those above it.
-fn folders(root: &'static str, path: &str) -> impl Iterator<Item = String> {
-    let above = Path::new(path).ancestors().map(|above| format!("{root}{}", above.display()));
-    above.map(|folder| folder.trim_end_matches('/').to_owned()).collect::<Vec<_>>().into_iter()
+    let number = |file: &str| read(&group.folder.join(file))?.trim().parse::<u64>().ok();
+    let files = read(&group.folder.join("memory.stat")).and_then(|stat| field(&stat, files)).unwrap_or(0);
+    let used = number(used)?.saturating_sub(files);
+    Some(number(most)?.saturating_sub(used))
 }
 
 fn field(text: &str, name: &str) -> Option<u64> {
@@ -116,8 +92,11 @@ mod tests {
     use super::*;
 
     fn of(files: &[(&str, &str)]) -> Vec<(u64, Limit)> {
-        let read = |path: &str| files.iter().find(|(known, _)| *known == path).map(|(_, text)| (*text).to_owned());
-        limits_by(read).iter().map(|left| (left.bytes, left.of)).collect()
+        let read =
+            |path: &Path| files.iter().find(|(known, _)| Path::new(known) == path).map(|(_, text)| (*text).to_owned());
+        let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
+        let groups = ControlGroup::within(&groups, Path::new("/sys/fs/cgroup"), "memory");
+        limits_by(read, &groups).iter().map(|left| (left.bytes, left.of)).collect()
     }
 
     const STATUS: (&str, &str) = ("/proc/self/status", "Name: sched\nVmSize:\t 100 kB\nVmData:\t 40 kB\n");

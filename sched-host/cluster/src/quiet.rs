@@ -6,8 +6,6 @@
 //! nothing has moved in between on any rank, and nothing will (Mattern, *Algorithms for distributed termination
 //! detection*, 1987). Ranks without tasks, which wait for the others, report when they are asked.
 
-use std::mem;
-
 /// What a rank has sent, received and done.
 type Counts = [u64; 3];
 
@@ -140,7 +138,7 @@ impl Quiet {
         self.reports.fill(None);
         let mut notices: Vec<Notice> = others.map(|rank| (rank, bytes(&[self.epoch, ASK, self.wave]))).collect();
         notices.append(&mut self.answer());
-        mem::take(&mut notices)
+        notices
     }
 }
 

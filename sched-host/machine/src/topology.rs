@@ -24,6 +24,7 @@
 mod binding;
 mod claims;
 pub mod combined;
+mod control_group;
 mod convert;
 mod distance;
 pub mod draw;
@@ -47,6 +48,7 @@ pub const MOST_MEMORY_NODES: usize = u64::BITS as usize;
 pub use binding::{BindingPlan, BindingWarning, WorkerBinding};
 pub use claims::{Claim, Neighbour};
 pub use combined::{CombinedSizes, CombinedWorker};
+pub use control_group::ControlGroup;
 pub use distance::WorkerDistances;
 pub use error::{BindingError, TopologyError};
 pub use object::{Level, Object, UnknownLevel};

@@ -1,40 +1,21 @@
 //! The CPU time that control groups allow.
 
+use super::ControlGroup;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The least CPU time that any enclosing control group allows this process, in thousandths of a PU; `None` without a
 /// limit.
 pub(super) fn of_this_process() -> Option<u64> {
-    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    within(&groups, Path::new("/sys/fs/cgroup"))
+    least(ControlGroup::around_this_process("cpu"))
 }
 
-/// The least CPU time that a process may use; `groups` is the text of its `/proc/PID/cgroup`, and control groups are
-/// mounted at `root`.
-fn within(groups: &str, root: &Path) -> Option<u64> {
-    let limits = groups.lines().filter_map(|line| {
-        let (_, group) = line.split_once(':')?;
-        let (controllers, path) = group.split_once(':')?;
-        // In a container the path may be the host's, while the container's own group is mounted.
-        let path = path.trim_start_matches('/');
-        if controllers.is_empty() {
-            let mounts = [root.to_owned(), root.join("unified")];
-            mounts.iter().filter_map(|mount| least(mount, path, of_version_2)).min()
-        } else if controllers.split(',').any(|controller| controller == "cpu") {
-            let mounts = [root.join(controllers), root.join("cpu")];
-            mounts.iter().filter_map(|mount| least(mount, path, of_version_1)).min()
-        } else {
-            None
-        }
-    });
-    limits.min()
-}
-
-/// The least limit of a group and its ancestors.
-fn least(mount: &Path, path: &str, limit: fn(&Path) -> Option<u64>) -> Option<u64> {
-    let innermost: PathBuf = mount.join(path);
-    innermost.ancestors().take_while(|folder| folder.starts_with(mount)).filter_map(limit).min()
+fn least(groups: Vec<ControlGroup>) -> Option<u64> {
+    let limit = |ControlGroup { version, folder }: ControlGroup| match version {
+        1 => of_version_1(&folder),
+        _ => of_version_2(&folder),
+    };
+    groups.into_iter().filter_map(limit).min()
 }
 
 /// Version 2: `max 100000`, or the microseconds of each period in which the group may run.
@@ -58,6 +39,10 @@ fn thousandths(quota: &str, period: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn within(groups: &str, root: &Path) -> Option<u64> {
+        least(ControlGroup::within(groups, root, "cpu"))
+    }
 
     /// A control group file system with these files.
     fn mounted(files: &[(&str, &str)]) -> tempfile::TempDir {
