@@ -81,7 +81,6 @@ fn this(args: &ThisArgs, registry: Arc<Registry>, out: &mut dyn Write) -> miette
         policy: "tree-eager".to_owned(),
         workers: plan.workers().len(),
         bind: true,
-        crowded: false,
         tile_sizes: args.tile_sizes.clone(),
         devices: found.iter().map(|device| (device.name.clone(), device.arch)).collect(),
     };

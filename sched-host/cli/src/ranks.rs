@@ -2,7 +2,9 @@
 
 use miette::{IntoDiagnostic, miette};
 use sched_cluster::{Cluster, ClusterError};
+use sched_machine::topology::Topology;
 use sched_runtime::{Runtime, StartError};
+use std::collections::HashSet;
 use std::process::ExitCode;
 
 /// Where ranks are.
@@ -108,7 +110,8 @@ impl Ranks {
             #[cfg(feature = "mpi")]
             Ranks::Mpi { .. } => {
                 let cluster = Cluster::mpi(start()?).into_diagnostic()?;
-                match (body(&cluster), cluster.rank()) {
+                let result = body(&cluster).inspect_err(|error| cluster.end_others(&error.to_string()));
+                match (result, cluster.rank()) {
                     (Ok(given), 0) => Ok(Ok(given)),
                     (Ok(_), _) => Ok(Err(ExitCode::SUCCESS)),
                     // Reported before any process ends: `mpirun` ends all then.
@@ -118,6 +121,24 @@ impl Ranks {
             }
         }
     }
+}
+
+/// The number of cores that the ranks of this machine share, if they have fewer hardware threads than workers. All ranks
+/// call it: `mpirun` may have bound each to some.
+pub(crate) fn shared_cores(
+    cluster: &Cluster,
+    workers: usize,
+    topology: &Topology,
+) -> Result<Option<usize>, ClusterError> {
+    let here = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let here = here.trim();
+    let mine: Vec<String> = topology.allowed_pus().iter().map(|pu| format!("{here} {pu}")).collect();
+    let all = cluster.exchange(mine.join("\n").as_bytes())?;
+    let all: Vec<String> = all.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
+    // Those of other machines have hardware threads of their own.
+    let beside: Vec<&String> = all.iter().filter(|pus| pus.starts_with(&format!("{here} "))).collect();
+    let pus: HashSet<&str> = beside.iter().flat_map(|pus| pus.lines()).collect();
+    Ok((beside.len() * workers > pus.len()).then_some(pus.len()))
 }
 
 /// Whether all ranks have the same word, so that rank 0 reports it.

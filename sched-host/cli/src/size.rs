@@ -2,7 +2,7 @@
 
 use crate::memory::{Left, limits};
 use miette::miette;
-use sched_workloads::linalg::Tiling;
+use sched_workloads::linalg::{Precision, Tiling};
 use sched_workloads::workload::Workload;
 
 /// Rows of a matrix with `tiles` tiles of `tile_size` rows.
@@ -67,18 +67,33 @@ pub(super) struct Place {
     pub(super) in_process: usize,
 }
 
-/// What this rank lacks for its part of a matrix; all ranks go on, or none.
-pub(super) fn lack_of_rank<W: Workload>(tiling: Tiling, place: Place) -> Option<String> {
-    lack_within::<W>(&limits(), tiling, place)
+/// Matrices that several ranks factorise at once.
+#[derive(Clone, Copy)]
+pub(super) struct Matrices {
+    pub(super) tiling: Tiling,
+    pub(super) precision: Precision,
+    pub(super) count: usize,
 }
 
-fn lack_within<W: Workload>(limits: &[Left], tiling: Tiling, place: Place) -> Option<String> {
+/// What this rank lacks for its part of these matrices; all ranks go on, or none.
+pub(super) fn lack_of_rank<W: Workload>(matrices: Matrices, place: Place) -> Option<String> {
+    lack_within::<W>(&limits(), matrices, place)
+}
+
+fn lack_within<W: Workload>(limits: &[Left], matrices: Matrices, place: Place) -> Option<String> {
+    let Matrices { tiling, precision, count } = matrices;
     let (order, size) = (tiling.order() as f64, tiling.tile_size() as f64);
     let tiles = (order / size).ceil();
-    let whole = 8.0 * W::numbers(tiles, size.min(order));
-    let share = whole / place.ranks as f64;
-    // Copies of a column and of a row of tiles, at most.
-    let copies = 2.0 * 8.0 * order * size.min(order);
+    let count = count as f64;
+    // Rank 0 gets the results in double precision.
+    let whole = 8.0 * W::numbers(tiles, size.min(order)) * count;
+    let narrow = if precision == Precision::Single { 0.5 } else { 1.0 };
+    let share = narrow * whole / place.ranks as f64;
+    // Copies of a column and of a row of tiles, at most; those of arrays stay to the end.
+    let copies = match precision {
+        Precision::Double => 2.0 * 8.0 * order * size.min(order) * count,
+        Precision::Single => narrow * whole - share,
+    };
     // Rank 0 gets the result.
     let of = |rank: usize| share + if rank == 0 { whole } else { copies };
     let lack = |left: &Left| {
@@ -133,9 +148,9 @@ mod tests {
 
     #[test]
     fn a_rank_says_what_it_lacks_by_which_limit() {
-        let of = |bytes: u64, of: Limit, place: Place| {
-            lack_within::<Cholesky>(&[Left { bytes, of }], Tiling::new(32_768, 256), place)
-        };
+        let matrices = |count| Matrices { tiling: Tiling::new(32_768, 256), precision: Precision::Double, count };
+        let of =
+            |bytes: u64, of: Limit, place: Place| lack_within::<Cholesky>(&[Left { bytes, of }], matrices(1), place);
         let place = |rank, in_process| Place { rank, ranks: 4, here: 2, in_process };
         // 4.0 GiB in all, of which each rank has one, and rank 0 gets all.
         assert_eq!(of(6 << 30, Limit::Process, place(0, 1)), None);
@@ -146,5 +161,9 @@ mod tests {
         let all = |rank| of(6 << 30, Limit::Group, Place { rank, ranks: 4, here: 4, in_process: 4 });
         insta::assert_snapshot!(all(0).expect("it is too little"), @"4 ranks need 8.4 GiB for tiles of cholesky of order 32768, and 6.0 GiB of memory are left to the control group: take a smaller matrix or more machines, or allow more");
         assert_eq!(all(2), None);
+        let (machine, place) =
+            ([Left { bytes: 9 << 30, of: Limit::Machine }], Place { rank: 0, ranks: 4, here: 4, in_process: 4 });
+        assert_eq!(lack_within::<Cholesky>(&machine, matrices(1), place), None);
+        assert!(lack_within::<Cholesky>(&machine, matrices(2), place).is_some(), "two contexts have two matrices");
     }
 }

@@ -1,8 +1,8 @@
 //! What becomes of a program whose last rank goes wrong: each rank says what it learns, and fails.
 //!
 //! Build it with `cargo build -p sched-cluster --features mpi --example faults` and run it with `mpirun -n 3
-//! target/debug/examples/faults FAULT`, where FAULT is `kernel`, `order`, `owner`, `policy`, `panic`, `exit`, `abort` or `memory`, for which
-//! the last rank is to have less than 2 GiB (`ulimit -v`).
+//! target/debug/examples/faults FAULT`, where FAULT is `kernel`, `order`, `owner`, `policy`, `panic`, `error`, `exit`,
+//! `abort` or `memory`, for which the last rank is to have less than 2 GiB (`ulimit -v`).
 #![allow(clippy::print_stderr, reason = "it is a program for people")]
 
 use sched_cluster::{Cluster, ClusterError};
@@ -37,6 +37,7 @@ fn chain(cluster: &Cluster, fault: &str) -> Result<(), ClusterError> {
         if is_last && round == 10 {
             match fault {
                 "panic" => panic!("the program has had enough"),
+                "error" => return cluster.bring(&data[0], ranks),
                 "exit" => std::process::exit(3),
                 "abort" => std::process::abort(),
                 _ => {}
@@ -74,7 +75,8 @@ fn run(fault: &str) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let number = ["OMPI_COMM_WORLD_RANK", "PMI_RANK"].iter().find_map(|name| std::env::var(name).ok());
     let is_other = fault == "policy" && number.is_some_and(|number| number != "0");
     let cluster = Cluster::mpi(start(if is_other { "tree-ws" } else { "tree-eager" })?)?;
-    Ok(report(cluster.rank(), if fault == "memory" { fill(&cluster) } else { chain(&cluster, fault) }))
+    let result = if fault == "memory" { fill(&cluster) } else { chain(&cluster, fault) };
+    Ok(report(cluster.rank(), result.inspect_err(|error| cluster.end_others(&error.to_string()))))
 }
 
 #[cfg(not(feature = "mpi"))]

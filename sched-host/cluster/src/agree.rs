@@ -145,7 +145,11 @@ impl Among<'_> {
             self.desk.send(0, Tag::OWN, Box::new(mine.to_vec()));
             return Ok(unpacked(&self.receive(0)?));
         }
-        let all = self.collect(mine)?.unwrap_or_default();
+        let all = self.collect(mine).inspect_err(|why| {
+            // They wait for this rank.
+            (1..self.ranks).for_each(|rank| self.desk.send(rank, Tag::ENDED, Box::new(why.to_string().into_bytes())));
+        });
+        let all = all?.unwrap_or_default();
         let packed = packed(&all);
         (1..self.ranks).for_each(|rank| self.desk.send(rank, Tag::OWN, Box::new(packed.clone())));
         Ok(all)

@@ -44,7 +44,6 @@ mod last_words;
 mod memory;
 mod message;
 mod office;
-mod outbox;
 mod parts;
 mod pool;
 #[cfg(feature = "mpi")]
@@ -115,18 +114,18 @@ impl fmt::Debug for Cluster {
 
 impl Cluster {
     /// Runs `body` on each of several ranks in this process, with the runtimes that `start` makes for them, and returns
-    /// what it gives, by rank.
+    /// what it gives, by rank. The error of one [ends the others](Self::end_others).
     ///
     /// # Errors
     /// The first error of `start`; [`ClusterError::Unequal`] if the ranks have different policies.
     ///
     /// # Panics
     /// If `body` panics on some rank. What others wait for fails then.
-    pub fn local<T: Send>(
+    pub fn local<T: Send, E: fmt::Display + Send>(
         ranks: usize,
         start: impl Fn(usize) -> Result<Runtime, StartError>,
-        body: impl Fn(&Cluster) -> T + Sync,
-    ) -> Result<Vec<T>, ClusterError> {
+        body: impl Fn(&Cluster) -> Result<T, E> + Sync,
+    ) -> Result<Vec<Result<T, E>>, ClusterError> {
         let (inboxes, transports) = Local::all(ranks);
         let clusters = transports.into_iter().zip(&*inboxes).map(|(transport, inbox)| {
             let cluster = Cluster::new(start(transport.rank())?, Box::new(transport))?;
@@ -136,7 +135,9 @@ impl Cluster {
         let clusters = clusters.collect::<Result<Vec<Cluster>, ClusterError>>()?;
         let body = &body;
         let results = thread::scope(|scope| {
-            let run = |cluster: Cluster| cluster.meet().map(|()| body(&cluster));
+            let run = |cluster: Cluster| {
+                cluster.meet().map(|()| body(&cluster).inspect_err(|error| cluster.end_others(&error.to_string())))
+            };
             let threads = clusters.into_iter().map(|cluster| scope.spawn(move || run(cluster))).collect::<Vec<_>>();
             threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>()
         });
@@ -184,9 +185,12 @@ impl Cluster {
     /// # }
     /// let words = Cluster::local(3, |_| start(), |cluster| {
     ///     let order = if cluster.rank() == 1 { 200 } else { 100 };
-    ///     cluster.compare("the order", &order.to_string()).expect_err("they differ").to_string()
+    ///     cluster.compare("the order", &order.to_string())
     /// })?;
-    /// assert_eq!(words, ["the ranks differ in the order: ranks 0, 2: 100; rank 1: 200"; 3]);
+    /// for word in words {
+    ///     let word = word.expect_err("they differ").to_string();
+    ///     assert_eq!(word, "the ranks differ in the order: ranks 0, 2: 100; rank 1: 200");
+    /// }
     /// # Ok::<(), sched_cluster::ClusterError>(())
     /// ```
     ///
@@ -279,6 +283,35 @@ impl Cluster {
         }
         // What was not received for lack of memory is why tasks were cancelled.
         among.agree(lack().or_else(|| problem.map(|error| error.to_string())).as_deref())
+    }
+
+    /// Tells the others that this rank ends, and why: it does not do its part any more. What they await from it fails, and
+    /// so do all values that are on their way to them; their next [`wait_all`](Self::wait_all) fails with the number of this
+    /// rank and these words. A program whose rank returns an error calls it before; [`local`](Self::local) does so itself.
+    ///
+    /// ```
+    /// # use sched_cluster::Cluster;
+    /// # use sched_runtime::{Runtime, StartError};
+    /// # use std::sync::Arc;
+    /// # fn start() -> Result<Runtime, StartError> {
+    /// #     Runtime::builder().registry(Arc::new(sched_tree::plugin::Registry::compiled_in())).workers(1).bind(false).build()
+    /// # }
+    /// let words = Cluster::local(2, |_| start(), |cluster| {
+    ///     if cluster.rank() == 1 {
+    ///         return Err("the file is missing".to_owned());
+    ///     }
+    ///     cluster.wait_all().map_err(|error| error.to_string())
+    /// })?;
+    /// assert_eq!(words[0], Err("rank 1 has ended: the file is missing".to_owned()));
+    /// # Ok::<(), sched_cluster::ClusterError>(())
+    /// ```
+    pub fn end_others(&self, why: &str) {
+        let why = format!("rank {} has ended: {why}", self.rank);
+        // What has not begun is of no use to anybody.
+        self.runtime.cancel_all();
+        for rank in (0..self.ranks).filter(|rank| *rank != self.rank) {
+            self.office.desk().send(rank, Tag::ENDED, Box::new(why.clone().into_bytes()));
+        }
     }
 
     /// Ends all ranks, for this reason.

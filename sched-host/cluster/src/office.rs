@@ -13,13 +13,14 @@
 //! wait for each other become faster with each message, and not slower.
 
 use crate::memory::Memory;
-use crate::outbox::Outbox;
 use crate::quiet::{Notice, Quiet};
 use crate::trace::MessageLog;
 use crate::transport::{Arrived, Parcel, Tag, Transport};
 use crossbeam::queue::SegQueue;
 use crossbeam::sync::{Parker, Unparker};
 use parking_lot::Mutex;
+use sched_graph::ranks::Outbox;
+use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
@@ -227,6 +228,7 @@ impl Office {
             waiting: 0,
             lost: None,
             lost_values: None,
+            ended: HashMap::new(),
             looked: Instant::now(),
             moved: Instant::now(),
         };
@@ -275,7 +277,7 @@ impl Drop for Office {
         let clerk = self.desk.clerk.lock().take();
         if let Some(Clerk { mut transport, mut outbox, .. }) = clerk {
             // Others wait for it; the transport ends when it has been sent.
-            outbox.empty(&mut *transport);
+            outbox.empty(|to, (tag, parcel)| transport.send(to, tag, parcel));
         }
     }
 }
@@ -287,7 +289,7 @@ struct Clerk {
     memory: Arc<Memory>,
     /// Present if events are recorded.
     log: Option<MessageLog>,
-    outbox: Outbox,
+    outbox: Outbox<(Tag, Box<dyn Parcel>)>,
     quiet: Quiet,
     awaited: HashMap<Key, VecDeque<Box<dyn Room>>>,
     /// Messages that came before their room: with the reason, if there is no value.
@@ -298,6 +300,8 @@ struct Clerk {
     lost: Option<Arc<str>>,
     /// Why no value will come any more.
     lost_values: Option<Arc<str>>,
+    /// Why nothing will come from a rank any more, by the rank.
+    ended: HashMap<usize, Arc<str>>,
     /// When somebody looked last.
     looked: Instant,
     /// When an errand or a message was there last.
@@ -346,9 +350,9 @@ impl Clerk {
             }
             Errand::SendValue { to, tag, urgency, parcel } => {
                 self.quiet.note_sent();
-                self.outbox.add((to, tag), urgency, parcel);
+                self.outbox.add(to, urgency, parcel.len() as u64, (tag, parcel));
             }
-            Errand::Receive { from, tag, room } => match (self.take_early((from, tag)), self.lost_for(tag)) {
+            Errand::Receive { from, tag, room } => match (self.take_early((from, tag)), self.lost_for(from, tag)) {
                 (Some(Ok(mut bytes)), _) => room.fill(&mut bytes),
                 (Some(Err(why)), _) => room.fail(&why),
                 (None, Some(why)) => room.fail(why),
@@ -383,11 +387,17 @@ impl Clerk {
     /// Begins to send what need not wait any more.
     fn post(&mut self) {
         let Clerk { transport, log, outbox, .. } = self;
-        outbox.post(&mut **transport, |to, tag, bytes| {
-            if let Some(log) = log {
-                log.sent(to, tag, bytes);
-            }
-        });
+        // A rank has as many on their way as before those that are posted now.
+        let sending = RefCell::new(transport);
+        outbox.post(
+            |to| sending.borrow().sending_to(to),
+            |to, (tag, parcel)| {
+                if let Some(log) = log {
+                    log.sent(to, tag, parcel.len());
+                }
+                sending.borrow_mut().send(to, tag, parcel);
+            },
+        );
     }
 
     /// Fails what is awaited, now and later.
@@ -408,10 +418,20 @@ impl Clerk {
         self.lost_values.get_or_insert_with(|| Arc::clone(why));
     }
 
-    /// Why no message of this tag will come any more.
-    fn lost_for(&self, tag: Tag) -> Option<&Arc<str>> {
+    /// Fails what is awaited from a rank that has ended, now and later, and all values: those of others may need its own.
+    fn lose_rank(&mut self, rank: usize, why: &Arc<str>) {
+        for room in self.awaited.remove(&(rank, Tag::OWN)).into_iter().flatten() {
+            self.waiting -= 1;
+            room.fail(why);
+        }
+        self.ended.entry(rank).or_insert_with(|| Arc::clone(why));
+        self.lose_values(why);
+    }
+
+    /// Why no message of this tag will come from a rank any more.
+    fn lost_for(&self, from: usize, tag: Tag) -> Option<&Arc<str>> {
         let values = || self.lost_values.as_ref().filter(|_| tag != Tag::OWN);
-        self.lost.as_ref().or_else(values)
+        self.lost.as_ref().or_else(|| self.ended.get(&from)).or_else(values)
     }
 
     fn take_early(&mut self, key: Key) -> Option<Result<Vec<u8>, String>> {
@@ -425,7 +445,7 @@ impl Clerk {
 
     fn look(&mut self) -> bool {
         let Clerk { transport, memory, log, awaited, early, waiting, quiet, .. } = self;
-        let (mut lost, mut stuck, mut notices) = (None, None, Vec::new());
+        let (mut lost, mut ended, mut stuck, mut notices) = (None, None, None, Vec::new());
         let has_looked = transport.look(&mut |from, tag, arrived| {
             let (whole_tag, len) = (tag, arrived.len());
             let (is_reason, tag) = tag.split();
@@ -435,6 +455,10 @@ impl Clerk {
             }
             if whole_tag == Tag::QUIET {
                 notices = quiet.take(from, &arrived.to_vec());
+                return;
+            }
+            if tag == Tag::ENDED {
+                ended = Some((from, Arc::from(text(arrived))));
                 return;
             }
             if tag == Tag::STUCK {
@@ -469,6 +493,9 @@ impl Clerk {
             self.lose(&why);
         }
         self.notify(notices);
+        if let Some((rank, why)) = ended {
+            self.lose_rank(rank, &why);
+        }
         if let Some(why) = stuck {
             self.lose_values(&why);
         }

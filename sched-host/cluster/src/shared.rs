@@ -114,7 +114,7 @@ impl Cluster {
         let mut state = self.state.lock();
         let index = state.data.next();
         state.log.note_deed(Deed::Register, rank, index);
-        if index >= self.most_tag / 2 - 3 {
+        if index >= self.most_tag / 2 - 4 {
             return Err(ClusterError::TooMany { most: index });
         }
         self.office.desk().expect(bytes);

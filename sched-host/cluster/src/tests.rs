@@ -22,7 +22,9 @@ fn runtime() -> Result<Runtime, StartError> {
 }
 
 fn on_ranks<T: Send>(ranks: usize, body: impl Fn(&Cluster) -> T + Sync) -> Vec<T> {
-    Cluster::local(ranks, |_| runtime(), body).expect("the ranks start")
+    let body = |cluster: &Cluster| Ok::<T, ClusterError>(body(cluster));
+    let all = Cluster::local(ranks, |_| runtime(), body).expect("the ranks start");
+    all.into_iter().map(|given| given.expect("it has ended")).collect()
 }
 
 type Values = Vec<u64>;
@@ -425,7 +427,8 @@ fn ranks_with_different_policies_do_not_start() {
         let policy = if rank == 1 { "tree-ws" } else { "tree-eager" };
         Runtime::builder().registry(registry).policy(policy).workers(1).bind(false).build()
     };
-    let word = Cluster::local(3, start, |_| unreachable!("they have no program")).expect_err("they differ").to_string();
+    let body = |_: &Cluster| -> Result<(), ClusterError> { unreachable!("they have no program") };
+    let word = Cluster::local(3, start, body).expect_err("they differ").to_string();
     assert!(word.starts_with("the ranks differ in the policy: ranks 0, 2: `tree-eager` ("), "{word}");
     assert!(word.contains("; rank 1: `tree-ws` ("), "{word}");
 }
@@ -442,6 +445,62 @@ fn a_rank_that_panics_leaves_nobody_waiting() {
     let panic = panic.expect_err("rank 1 has panicked");
     let text = panic.downcast_ref::<String>().expect("it has a text");
     assert!(text.contains("on purpose"), "{text}");
+}
+
+#[test]
+fn a_rank_that_returns_an_error_ends_the_others_with_its_words() {
+    let last = AtomicUsize::new(usize::MAX);
+    for failing in 0..3 {
+        last.store(failing, SeqCst);
+        let words = Cluster::local(
+            3,
+            |_| runtime(),
+            |cluster| {
+                let runtime = cluster.runtime();
+                let add =
+                    runtime.codelet::<(Read<u64>, ReadWrite<u64>), ()>("add").cpu("add", |_, (x, y)| *y += x).build();
+                let data: Vec<_> =
+                    (0..3).map(|rank| cluster.register_on(rank, || 1_u64, || 0).expect("a rank")).collect();
+                for step in 0..30 {
+                    let (read, written) = (step % 3, (step + 1 + step / 3 % 2) % 3);
+                    if (step, cluster.rank()) == (10, failing) {
+                        return Err("the disk is full".to_owned());
+                    }
+                    cluster.submit(runtime.task(&add, (&data[read], &data[written]))).expect("it is sound");
+                }
+                cluster.wait_all().map_err(|error| error.to_string())
+            },
+        );
+        let words: Vec<String> =
+            words.expect("the ranks start").into_iter().map(|word| word.expect_err("a rank is gone")).collect();
+        for (rank, word) in words.into_iter().enumerate() {
+            let expected = if rank == failing {
+                "the disk is full".to_owned()
+            } else {
+                format!("rank {failing} has ended: the disk is full")
+            };
+            assert_eq!(word, expected, "rank {rank}");
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_waits_in_vain_for_a_value_learns_why() {
+    let words = Cluster::local(
+        2,
+        |_| runtime(),
+        |cluster| {
+            let x = cluster.register_on(1, || 1_u64, || 0)?;
+            if cluster.rank() == 1 {
+                return Err(ClusterError::Mpi("it is only pretended"));
+            }
+            cluster.bring(&x, 0)?;
+            Ok(cluster.runtime().read(&x).map(|x| *x).expect_err("it never comes").to_string())
+        },
+    );
+    let words = words.expect("the ranks start");
+    let word = words[0].as_ref().expect("it has read");
+    assert!(word.contains("rank 1 has ended: MPI does not start: it is only pretended"), "{word}");
 }
 
 #[test]
@@ -470,6 +529,7 @@ fn a_panic_cancels_what_has_not_begun_on_every_rank_with_the_same_word() {
         assert_ne!(cluster.rank(), 1, "on purpose");
         words.lock().push(cluster.wait_all().expect_err("a rank is gone").to_string());
         ran.fetch_add(count.load(SeqCst), SeqCst);
+        Ok::<(), ClusterError>(())
     };
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| Cluster::local(3, start, body)));
     assert!(panic.is_err(), "rank 1 has panicked");

@@ -20,9 +20,12 @@ impl Tag {
     /// What ranks on which nothing moves tell each other.
     pub(crate) const QUIET: Tag = Tag(3);
 
+    /// Why a rank has ended before the others.
+    pub(crate) const ENDED: Tag = Tag(4);
+
     /// The tag of the datum with this index.
     pub(crate) fn of_datum(index: u32) -> Tag {
-        Tag(2 * index + 4)
+        Tag(2 * index + 6)
     }
 
     /// The tag under which the reason is sent why there is no value.
@@ -32,7 +35,7 @@ impl Tag {
 
     /// The index of the datum whose value it stands for; `None` for other messages.
     pub(crate) fn datum(self) -> Option<u32> {
-        (self.0 & 1 == 0).then(|| (self.0 / 2).checked_sub(2)).flatten()
+        (self.0 & 1 == 0).then(|| (self.0 / 2).checked_sub(3)).flatten()
     }
 
     /// Whether it is the tag of a value, or of the reason why there is none.

@@ -5,12 +5,14 @@
 
 mod grid;
 mod holders;
+mod outbox;
 mod shares;
 #[cfg(test)]
 mod tests;
 
 pub use grid::Grid;
 pub use holders::Holders;
+pub use outbox::Outbox;
 pub use shares::{Message, MessageId, Role, Share, Shares};
 
 use crate::AccessMode;

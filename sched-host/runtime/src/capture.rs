@@ -10,10 +10,12 @@ use crate::data::{DataHeader, Places};
 use crate::task::codelet::CodeletFacts;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
+use rustix::time::{ClockId, clock_gettime};
 use sched_core::abi::TaskHead;
 use sched_core::{Arch, MemoryNode, WorkerId};
 use sched_graph::{AccessMode, ContextId, DataId, Datum, DividedData, Kind, KindId, Region, Task, TaskGraph, Where};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
@@ -22,6 +24,8 @@ pub(crate) struct Capture {
     submitted: Mutex<Submitted>,
     /// By worker: sequences of tasks that have ended, and how long their kernels took on which architecture.
     lengths: Box<[CachePadded<Mutex<Vec<Length>>>]>,
+    /// Whether these are times of the processor.
+    of_processor: AtomicBool,
 }
 
 struct Length {
@@ -69,7 +73,16 @@ pub(crate) struct Submission<'a> {
 
 impl Capture {
     pub(crate) fn new(workers: usize) -> Capture {
-        Capture { submitted: Mutex::default(), lengths: (0..workers).map(|_| CachePadded::default()).collect() }
+        let lengths = (0..workers).map(|_| CachePadded::default()).collect();
+        Capture { submitted: Mutex::default(), lengths, of_processor: AtomicBool::new(false) }
+    }
+
+    /// The time that the processor has worked for this thread, if lengths are measured by that.
+    pub(crate) fn processor_time(&self) -> Option<Duration> {
+        self.of_processor.load(Relaxed).then(|| {
+            let time = clock_gettime(ClockId::ThreadCPUTime);
+            Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+        })
     }
 
     /// Notes a submitted task; `visit` visits its accesses.
@@ -221,6 +234,15 @@ impl Runtime {
     #[must_use]
     pub fn take_graph(&self) -> Option<TaskGraph> {
         self.core.backend.capture.as_ref().map(Capture::take)
+    }
+
+    /// From now on, captured lengths of kernels on cores are the time that the processor works for the thread of their
+    /// worker, without its waits for the processor: where workers have more threads than there are cores, or other programs
+    /// run, that is how long kernels take alone. Of a parallel task it is the time of the worker that leads it.
+    pub fn capture_processor_time(&self) {
+        if let Some(capture) = &self.core.backend.capture {
+            capture.of_processor.store(true, Relaxed);
+        }
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod seat;
 pub(crate) mod stats;
 pub(crate) mod times;
 
+use super::capture::Capture;
 use super::core::{Core, TaskPlace};
 use super::memory::Memories;
 use super::parallel::combined::Purpose;
@@ -92,6 +93,8 @@ pub(crate) struct Worker {
     pub(crate) scratch: WorkerScratch,
     /// When its kernel started, if components hear of that.
     started: Cell<Time>,
+    /// The same by the time of its processor, if that is captured.
+    processor_began: Cell<Duration>,
 }
 
 impl Worker {
@@ -106,6 +109,7 @@ impl Worker {
             submitter,
             scratch: WorkerScratch::of_worker(),
             started: Cell::new(Time::ZERO),
+            processor_began: Cell::new(Duration::ZERO),
         }
     }
 
@@ -315,6 +319,8 @@ impl Worker {
         }
         let length = measured.unwrap_or_else(|| core.backend.now().since(self.started.get()));
         if let Some(capture) = core.capture() {
+            let worked = capture.processor_time().filter(|_| measured.is_none());
+            let length = worked.map_or(length, |time| time.saturating_sub(self.processor_began.get()));
             capture.note_length(self.id, self.arch, task.sequence(), length);
         }
         if core.backend.is_heard.load(Relaxed) {
@@ -335,6 +341,9 @@ impl Worker {
         self.record_start(slot, rare, crew);
         if is_heard || core.backend.capture.is_some() {
             self.started.set(core.backend.now());
+            if let Some(time) = core.capture().and_then(Capture::processor_time) {
+                self.processor_began.set(time);
+            }
         }
     }
 

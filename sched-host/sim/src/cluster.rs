@@ -25,6 +25,7 @@ mod merged;
 mod messages;
 mod network;
 mod outcome;
+mod processors;
 mod simulation;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ pub use outcome::{ClusterOutcome, NodeStats};
 pub use simulation::ClusterSimulation;
 
 use super::platform::{Costs, Platform};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Maximum number of nodes of a cluster.
@@ -51,6 +53,18 @@ pub struct Cluster {
     pub nodes: Vec<Arc<Platform>>,
     /// The network between them.
     pub network: Network,
+    /// Nodes that share cores, with no node in two of them. The others have a core for each of their workers.
+    pub shared: Vec<SharedCores>,
+}
+
+/// Nodes that share cores, as ranks of a machine with fewer cores than they have workers. What their workers do on cores
+/// goes on at the same part of its speed while they ask for more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SharedCores {
+    /// The nodes, by rank.
+    pub nodes: Range<usize>,
+    /// Number of cores, at least one.
+    pub cores: usize,
 }
 
 impl Cluster {

@@ -26,7 +26,7 @@ use contexts::{ChangeId, LiveContext};
 pub(super) use contexts::{Opening, PlannedChange, PolicyEnv};
 use flights::{FlightId, Flights};
 pub(super) use hypervisor::Supervision;
-pub(super) use mail::{Mail, RankCosts};
+pub(super) use mail::{CoreWork, Job, Mail, RankCosts};
 use moves::Moves;
 use sched_core::{MemoryNode, Stage, WorkerId};
 use sched_graph::{TaskGraph, TaskId};

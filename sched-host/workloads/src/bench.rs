@@ -13,7 +13,9 @@ mod peers;
 mod shapes;
 mod simulation;
 
-pub use calibration::{Calibrated, CalibratedDevice, Calibration, CalibrationError, KernelTimes, calibrate};
+pub use calibration::{
+    Calibrated, CalibratedDevice, Calibration, CalibrationError, KernelTimes, calibrate, calibrate_on_ranks,
+};
 pub use cholesky::{CholeskyBench, CholeskyBenchError, CholeskyReport, CholeskyRound, cholesky_bench};
 pub use decision::{DecisionBench, DecisionResult, decision_bench};
 pub use device::{

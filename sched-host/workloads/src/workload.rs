@@ -41,7 +41,7 @@ pub use error::WorkloadError;
 pub use figures::{Figures, WorkerShare};
 pub use lu::Lu;
 pub use qr::Qr;
-pub use ranks::OnRanks;
+pub use ranks::{OnRanks, OnTiles, run_each};
 
 use crate::linalg::{Entries, MatrixMarketError, Norms, Precision, ReadLimits, Tile, Tiling, tolerance};
 use rayon::prelude::*;

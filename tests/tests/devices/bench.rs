@@ -36,7 +36,6 @@ fn the_kernels_of_devices_are_measured_for_simulations() {
         policy: "tree-eager".to_owned(),
         workers: 1,
         bind: true,
-        crowded: false,
         tile_sizes: vec![8],
         devices: vec![("fake:5".to_owned(), Arch::OPENCL)],
     };

@@ -110,3 +110,43 @@ fn each_rank_swaps_its_policy() {
     let ran = cholesky(&[&SMALL[..], &["--ranks", "2", "--swap-to", "no-such"]].concat());
     assert!(ran.code == 1 && ran.err.contains("there is no policy `no-such`"), "{ran:?}");
 }
+
+#[test]
+fn each_rank_has_contexts_of_its_own() {
+    let contexts = ["--context", "a:policy=tree-ws,workers=0", "--context", "b:policy=tree-prio,workers=1"];
+    let on_ranks = |more: &[&'static str]| [&SMALL[..], &["--ranks", "2", "--workers", "2"], &contexts, more].concat();
+    let seen = json(&on_ranks(&[]));
+    let tasks = |of: &Value| of["tasks"].as_u64().unwrap();
+    let contexts = seen["contexts"].as_array().unwrap();
+    assert_eq!(contexts.iter().map(|of| of["context"].as_str().unwrap()).collect::<Vec<_>>(), ["a", "b"]);
+    for (place, context) in contexts.iter().enumerate() {
+        assert!(context["residual"].as_f64().unwrap() <= seen["residual_tolerance"].as_f64().unwrap(), "{context}");
+        let shares = seen["per_rank"].as_array().unwrap().iter().map(|rank| &rank["contexts"][place]);
+        assert!(shares.clone().all(|share| share["workers"] == Value::from(vec![place])), "{seen}");
+        assert_eq!(shares.map(tasks).sum::<u64>(), tasks(context));
+        assert_eq!(2 * tasks(context), tasks(&seen), "each has all of its tasks");
+    }
+    // Each context swaps on each rank.
+    let swapped = json(&on_ranks(&["--swap-to", "tree-eager"]));
+    for share in swapped["per_rank"].as_array().unwrap().iter().flat_map(|rank| rank["contexts"].as_array().unwrap()) {
+        assert_eq!(share["swap"]["policy"], "tree-eager", "{share}");
+    }
+    let ran = cholesky(&on_ranks(&[]));
+    assert!(ran.code == 0 && ran.out.contains("CONTEXT") && ran.out.contains("tree-prio"), "{ran:?}");
+    let goals = ["--ranks", "2", "--workers", "2", "--context", "a:share=0.5", "--context", "b"];
+    let ran = cholesky(&[&SMALL[..], &goals].concat());
+    assert!(ran.code == 0 && ran.out.contains("\nrank 0\n") && ran.out.contains("\nrank 1\n"), "{ran:?}");
+    // What one rank cannot make, none has.
+    let ran = cholesky(&[&SMALL[..], &["--ranks", "2", "--context", "a:workers=0-9"]].concat());
+    assert!(ran.code == 1 && ran.err.contains("context `a` cannot be made"), "{ran:?}");
+}
+
+#[test]
+fn ranks_compute_in_single_precision() {
+    for workload in ["cholesky", "lu", "qr"] {
+        let seen = json_of(workload, &[&SMALL[..], &["--ranks", "3", "--precision", "single"]].concat());
+        assert_eq!(seen["precision"], "single");
+        let (residual, most) = (seen["residual"].as_f64().unwrap(), seen["residual_tolerance"].as_f64().unwrap());
+        assert!(residual <= most && residual > 1e-9, "{workload}: {residual}, at most {most}");
+    }
+}

@@ -2,36 +2,40 @@
 
 use super::{figures_of, first_line};
 use crate::machine::WorkerOption;
+use crate::policy::PolicyOptions;
 use crate::progress::Progress;
-use crate::ranks::Ranks;
+use crate::ranks::{Ranks, shared_cores};
 use crate::values::positive;
 use miette::{IntoDiagnostic, WrapErr, miette};
-use parking_lot::Mutex;
 use sched_cluster::{Cluster, ClusterError};
 use sched_machine::topology::{BindingPlan, Topology};
 use sched_runtime::Runtime;
 use sched_sim::Platform;
 use sched_tree::plugin::Registry;
-use sched_workloads::bench::{Calibrated, Calibration, NetworkFigures, calibrate, network};
-use std::collections::HashSet;
+use sched_workloads::bench::{Calibrated, Calibration, NetworkFigures, calibrate_on_ranks, network};
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 /// Measure several ranks and the messages between them, and write the cluster by which `simulate` knows them
 ///
-/// Start it with `mpirun`, as the program that is to be simulated. All ranks factorise small matrices at once, each its
-/// own, by which kernels are measured while all cores are busy; a chain of tasks between two ranks shows what messages
-/// cost. Ranks that share a machine exchange messages by copies that their cores make, and so does the simulation.
+/// Start it with `mpirun`, as the program that is to be simulated, and with its policy: the order of tasks decides what they
+/// find in caches. All ranks factorise matrices together, by which kernels are measured; a chain of tasks between two ranks
+/// shows what messages cost. Ranks that share a machine exchange messages by copies that their cores make, and so does the
+/// simulation. Where they have more workers than there are hardware threads, kernels are measured by the time of the
+/// processor, and the nodes of the cluster share its cores.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  mpirun -n 2 sched platform ranks -w 1 > two.kdl
+  mpirun -n 2 sched platform ranks -w 1 --policy tree-prio > two.kdl
   mpirun -n 2 sched run cholesky -w 1 --policy tree-prio
   sched simulate cholesky --platform two.kdl --policy tree-prio")]
 pub(super) struct RanksArgs {
     /// Number of ranks, in a program that is not started by `mpirun`
     #[arg(long, value_name = "N", value_parser = positive)]
     ranks: Option<usize>,
+
+    #[command(flatten)]
+    policies: PolicyOptions,
 
     #[command(flatten)]
     workers: WorkerOption,
@@ -44,6 +48,8 @@ pub(super) struct RanksArgs {
 /// What all ranks have measured, on rank 0.
 struct Measured {
     ranks: usize,
+    /// Number of cores that ranks of this machine share.
+    cores: Option<usize>,
     figures: Calibrated,
     network: NetworkFigures,
 }
@@ -62,27 +68,29 @@ pub(super) fn run(args: &RanksArgs, registry: &Arc<Registry>, out: &mut dyn Writ
     })?;
     let topology = Topology::this_machine()?;
     let workers = args.workers.shared_by(ranks.here(), &topology).count(&topology);
+    let policies = args.policies.several()?;
+    let [policy] = &*policies else {
+        return Err(miette!("kernels are measured with one policy, and {} are given", policies.len()));
+    };
     let wanted = Calibration {
-        policy: "tree-eager".to_owned(),
+        policy: policy.clone(),
         workers,
         bind: false,
-        crowded: false,
         tile_sizes: args.tile_sizes.clone(),
         devices: Vec::new(),
     };
     let start = || {
         let builder = Runtime::builder().registry(Arc::clone(registry)).policy(&wanted.policy);
-        builder.workers(workers).topology(topology.clone()).bind(false).build()
+        builder.workers(workers).topology(topology.clone()).bind(false).capture_graph().build()
     };
     let body = |cluster: &Cluster| measure(cluster, &wanted, registry, &topology);
-    let Measured { ranks: count, figures, network } = match ranks.launch(start, body)? {
+    let Measured { ranks: count, cores, figures, network } = match ranks.launch(start, body)? {
         Ok(measured) => measured,
         Err(code) => return Ok(code),
     };
-    let share = ranks.here() as f64 / count as f64;
     let plan = BindingPlan::new(&topology, workers)?;
     let platform = Platform::describe("rank", &topology, &plan, &figures_of(figures));
-    let text = format!("{}\n{platform}", cluster_text(count, &network, share));
+    let text = format!("{}\n{platform}", cluster_text(count, &network, ranks.here(), cores));
     // What is written can be read.
     sched_sim::cluster::Cluster::parse("these-ranks", &text)?;
     write!(out, "{}{text}", first_line("ranks", &topology)).into_diagnostic().wrap_err("cannot write the cluster")?;
@@ -97,53 +105,39 @@ fn measure(
     topology: &Topology,
 ) -> Result<Measured, ClusterError> {
     let network = network(cluster)?;
-    let wanted = &Calibration { crowded: are_crowded(cluster, wanted.workers, topology)?, ..wanted.clone() };
-    let lost = Mutex::new(None);
-    // Ranks begin each step together.
-    let together = |_| {
-        if let Err(error) = cluster.exchange(&[]) {
-            lost.lock().get_or_insert(error);
-        }
-    };
+    let cores = shared_cores(cluster, wanted.workers, topology)?;
+    if cores.is_some() {
+        // How long kernels take where each has a core: simulations share cores themselves.
+        cluster.runtime().capture_processor_time();
+    }
     let figures = match cluster.rank() {
-        0 => Progress::new(false, false).share("measuring", |progress| {
-            calibrate(wanted, registry, topology, |share| {
-                together(share);
-                progress(share);
-            })
-        }),
-        _ => calibrate(wanted, registry, topology, together),
+        0 => Progress::new(false, false)
+            .share("measuring", |progress| calibrate_on_ranks(cluster, wanted, registry, progress)),
+        _ => calibrate_on_ranks(cluster, wanted, registry, |_| {}),
     };
     let figures = figures.map_err(|error| ClusterError::Failed(vec![error.to_string()]))?;
-    match lost.into_inner() {
-        Some(error) => Err(error),
-        None => Ok(Measured { ranks: cluster.ranks(), figures, network }),
-    }
+    Ok(Measured { ranks: cluster.ranks(), cores, figures, network })
 }
 
-/// Whether ranks have more workers than hardware threads: `mpirun` may have bound each to some.
-fn are_crowded(cluster: &Cluster, workers: usize, topology: &Topology) -> Result<bool, ClusterError> {
-    let here = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let here = here.trim();
-    let mine: Vec<String> = topology.allowed_pus().iter().map(|pu| format!("{here} {pu}")).collect();
-    let all = cluster.exchange(mine.join("\n").as_bytes())?;
-    let all: Vec<String> = all.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
-    // Those of other machines have hardware threads of their own.
-    let beside: Vec<&String> = all.iter().filter(|pus| pus.starts_with(&format!("{here} "))).collect();
-    let pus: HashSet<&str> = beside.iter().flat_map(|pus| pus.lines()).collect();
-    Ok(beside.len() * workers > pus.len())
-}
-
-/// The cluster of `ranks` ranks, of which a share is on this machine. Where all of them are, cores copy messages.
-fn cluster_text(ranks: usize, network: &NetworkFigures, here: f64) -> String {
-    let NetworkFigures { latency, bandwidth, foreign_task } = network;
-    let copies = match here >= 1.0 {
+/// The cluster of `ranks` ranks, of which some are on this machine, and perhaps share its cores. Where all of them are,
+/// cores copy messages.
+fn cluster_text(ranks: usize, network: &NetworkFigures, here: usize, cores: Option<usize>) -> String {
+    let NetworkFigures { latency, message, bandwidth, foreign_task } = network;
+    let copies = match here >= ranks {
         // The copy is all there is of a message: its way takes no time of its own.
-        true => format!(" bandwidth=\"{:.3} GB/s\" copy=\"{bandwidth:.3} GB/s\"", 1000.0 * bandwidth),
+        true => {
+            let (wire, receive) = (1000.0 * bandwidth, message.as_nanos());
+            format!(" bandwidth=\"{wire:.3} GB/s\" receive=\"{receive} ns\" copy=\"{bandwidth:.3} GB/s\"")
+        }
         false => format!(" bandwidth=\"{bandwidth:.3} GB/s\""),
     };
+    let shared = cores.map_or_else(String::new, |cores| format!(" cores={cores}"));
+    // As many on each machine; those of one share its cores.
+    let together = if cores.is_some() { here.clamp(1, ranks) } else { ranks };
+    let machines = (0..ranks).step_by(together).map(|first| together.min(ranks - first));
+    let nodes: String = machines.map(|count| format!("    nodes \"rank\" count={count}{shared}\n")).collect();
     format!(
-        "cluster \"these-ranks\" {{\n    nodes \"rank\" count={ranks}\n    network latency=\"{} ns\"{copies} \
+        "cluster \"these-ranks\" {{\n{nodes}    network latency=\"{} ns\"{copies} \
          foreign-task=\"{} ns\"\n}}\n",
         latency.as_nanos(),
         foreign_task.as_nanos()

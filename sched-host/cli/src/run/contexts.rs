@@ -63,7 +63,7 @@ impl<W: Workload> Series<'_, W> {
         let policies: Vec<String> = options.contexts.contexts.iter().map(of).collect();
         log::of_run(&if policies.is_empty() { given.clone() } else { policies.join(", ") });
         let runtime = options.start(&self.registry, &self.topology, given)?;
-        let contexts = self.make(&runtime)?;
+        let contexts = make(&options.contexts.contexts, &runtime)?;
         let mut tiles = Vec::new();
         for _ in &contexts {
             let cut = || self.helpers.install(|| W::cut(self.matrix, self.problem.tile_size));
@@ -104,29 +104,6 @@ impl<W: Workload> Series<'_, W> {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The requested contexts, or the default one.
-    fn make(&self, runtime: &Runtime) -> miette::Result<Vec<SchedContext>> {
-        let wanted = &self.options.contexts.contexts;
-        if wanted.is_empty() {
-            return Ok(vec![runtime.default_context()]);
-        }
-        let make = |wanted: &Wanted| {
-            let mut builder = runtime.context(&wanted.name);
-            if let Some(policy) = &wanted.policy {
-                builder = builder.policy(policy);
-            }
-            if let Some(workers) = &wanted.workers {
-                builder = builder.workers(workers.iter().copied());
-            }
-            if let Some(priorities) = &wanted.priorities {
-                builder = builder.priorities(priorities.clone());
-            }
-            let made = builder.build().map_err(miette::Report::new);
-            made.wrap_err_with(|| format!("context `{}` cannot be made", wanted.name))
-        };
-        wanted.iter().map(make).collect()
-    }
-
     /// Runs the workload in each context, with tiles of its own.
     fn run_all(
         &self,
@@ -165,6 +142,28 @@ impl<W: Workload> Series<'_, W> {
     }
 }
 
+/// The contexts that are `wanted`, or the default one.
+pub(super) fn make(wanted: &[Wanted], runtime: &Runtime) -> miette::Result<Vec<SchedContext>> {
+    if wanted.is_empty() {
+        return Ok(vec![runtime.default_context()]);
+    }
+    let make = |wanted: &Wanted| {
+        let mut builder = runtime.context(&wanted.name);
+        if let Some(policy) = &wanted.policy {
+            builder = builder.policy(policy);
+        }
+        if let Some(workers) = &wanted.workers {
+            builder = builder.workers(workers.iter().copied());
+        }
+        if let Some(priorities) = &wanted.priorities {
+            builder = builder.priorities(priorities.clone());
+        }
+        let made = builder.build().map_err(miette::Report::new);
+        made.wrap_err_with(|| format!("context `{}` cannot be made", wanted.name))
+    };
+    wanted.iter().map(make).collect()
+}
+
 /// Runs the workload in one context: initial policy, result, and swap if there was one.
 type Done<W> = (String, Factored<<W as Workload>::Factors>, Option<Swap>);
 
@@ -190,16 +189,29 @@ fn run_in<W: Workload>(
 /// Swaps the policy when `after` tasks have ended; after the last one, if the work is done before this thread checks.
 /// Does nothing if the work fails before.
 pub(super) fn swap(context: &SchedContext, to: &str, after: u64, ended: &Receiver<()>) -> miette::Result<Option<Swap>> {
+    Ok(swap_each(std::slice::from_ref(context), to, after, ended)?.pop().flatten())
+}
+
+/// [`swap`] in each context.
+pub(super) fn swap_each(
+    contexts: &[SchedContext],
+    to: &str,
+    after: u64,
+    ended: &Receiver<()>,
+) -> miette::Result<Vec<Option<Swap>>> {
     const LOOK: Duration = Duration::from_millis(1);
+    let mut swapped = vec![None; contexts.len()];
     loop {
         let goes_on = ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout);
-        let finished = context.stats().finished;
-        if finished >= after {
-            context.swap_policy(to).map_err(miette::Report::new)?;
-            return Ok(Some(Swap { policy: context.policy(), after_tasks: finished }));
+        for (context, swapped) in contexts.iter().zip(&mut swapped).filter(|(_, swapped)| swapped.is_none()) {
+            let finished = context.stats().finished;
+            if finished >= after {
+                context.swap_policy(to).map_err(miette::Report::new)?;
+                *swapped = Some(Swap { policy: context.policy(), after_tasks: finished });
+            }
         }
-        if !goes_on {
-            return Ok(None);
+        if !goes_on || swapped.iter().all(Option::is_some) {
+            return Ok(swapped);
         }
     }
 }

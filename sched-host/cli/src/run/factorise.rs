@@ -15,7 +15,7 @@ use crate::size;
 use crate::streams::Sink;
 use crate::values::positive;
 use clap::ValueEnum;
-use miette::{IntoDiagnostic, WrapErr, miette};
+use miette::{IntoDiagnostic, WrapErr};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sched_machine::energy::EnergyMeter;
 use sched_machine::topology::Topology;
@@ -47,7 +47,7 @@ pub(super) struct Args {
     matrix: Option<PathBuf>,
 
     /// Precision of the kernels; what they get is rounded to it, and the result is checked accordingly
-    #[arg(long, value_name = "PRECISION", default_value = "double", conflicts_with = "ranks")]
+    #[arg(long, value_name = "PRECISION", default_value = "double")]
     precision: PrecisionOption,
 
     #[command(flatten)]
@@ -89,9 +89,6 @@ pub(super) fn factorise<W: OnRanks>(
     let ranks = options.ranks()?;
     if ranks.is_some() {
         options.check_for_ranks()?;
-        if args.precision != PrecisionOption::Double {
-            return Err(miette!("several ranks compute in double precision"));
-        }
     }
     // Processes of `mpirun` have the same command line, and one of them writes.
     let writes = ranks.is_none_or(Ranks::is_first);

@@ -25,8 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What several ranks cannot have.
-const ALONE: [&str; 9] =
-    ["contexts", "goals", "repeat", "warm_up", "watch_plugins", "main_worker", "memory_nodes", "calibrate", "energy"];
+const ALONE: [&str; 7] = ["repeat", "warm_up", "watch_plugins", "main_worker", "memory_nodes", "calibrate", "energy"];
 
 /// Policies, workers, repetitions and output.
 #[derive(clap::Args, Clone, Debug)]
@@ -145,8 +144,6 @@ impl Options {
     /// Refuses what several ranks cannot have. The command line does so for `--ranks`, and knows nothing of `mpirun`.
     pub(super) fn check_for_ranks(&self) -> miette::Result<()> {
         let asked = [
-            (!self.contexts.contexts.is_empty(), "--context"),
-            (self.contexts.goals.is_some(), "--goals"),
             (self.repeat.is_some(), "--repeat"),
             (self.warm_up > 0, "--warm-up"),
             (self.watch_plugins, "--watch-plugins"),

@@ -4,15 +4,17 @@ mod recorded;
 
 pub(super) use recorded::Files;
 
-use super::contexts::{Swap, swap};
+use super::comparison::largest;
+use super::contexts::{Swap, make, swap_each};
 use super::options::Options;
 use super::problem::Problem;
 use super::report::block;
 use crate::beside::beside;
+use crate::hypervisor::HypervisorReport;
 use crate::json;
 use crate::progress::Progress;
-use crate::ranks::Ranks;
-use crate::size::{self, Place};
+use crate::ranks::{Ranks, shared_cores};
+use crate::size::{self, Matrices, Place};
 use crate::streams;
 use crate::table::table;
 use miette::{IntoDiagnostic, miette};
@@ -21,9 +23,10 @@ use recorded::Recorded;
 use sched_cluster::{Cluster, ClusterError};
 use sched_machine::topology::Topology;
 use sched_policy::Source;
+use sched_runtime::context::{Governor, SchedContext};
 use sched_tree::plugin::Registry;
 use sched_workloads::linalg::{Entries, Tiling};
-use sched_workloads::workload::{Factored, OnRanks};
+use sched_workloads::workload::{Factored, OnRanks, run_each};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::Write;
@@ -41,6 +44,18 @@ pub(super) struct Together<'a> {
     pub(super) progress: Progress,
 }
 
+/// What a rank did in a context.
+#[derive(Serialize, Deserialize)]
+struct ContextShare {
+    context: String,
+    /// The policy at the start.
+    policy: String,
+    workers: Vec<u32>,
+    tasks: u64,
+    /// The policy swapped in there.
+    swap: Option<Swap>,
+}
+
 /// What a rank did.
 #[derive(Serialize, Deserialize)]
 struct RankShare {
@@ -48,13 +63,30 @@ struct RankShare {
     tasks: u64,
     /// How much of the time its workers were busy, from 0 to 1.
     busy_share: f64,
-    /// The policy swapped in there.
+    /// The policy swapped in there; those of contexts are theirs.
     swap: Option<Swap>,
+    /// Its contexts, if some are asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    contexts: Vec<ContextShare>,
+    /// What its hypervisor did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hypervisor: Option<Value>,
     /// Faults of components there.
     faults: Vec<Value>,
     /// The same in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     said: Vec<String>,
+    /// What its hypervisor did, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    governed: String,
+}
+
+/// The result in a context.
+#[derive(Serialize)]
+struct InContext {
+    context: String,
+    tasks: u64,
+    residual: f64,
 }
 
 /// The report. Fields are JSON keys.
@@ -67,13 +99,17 @@ struct Report {
     tasks: u64,
     makespan_s: f64,
     gflops: f64,
+    /// The largest, if there are several contexts.
     residual: f64,
+    /// Empty unless contexts are asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    contexts: Vec<InContext>,
     per_rank: Vec<RankShare>,
 }
 
 /// What rank 0 knows at the end.
 struct Outcome<F> {
-    factored: Factored<Option<F>>,
+    factored: Factored<Vec<Option<F>>>,
     per_rank: Vec<RankShare>,
     recorded: Recorded,
 }
@@ -83,28 +119,37 @@ fn on_rank<W: OnRanks>(
     cluster: &Cluster,
     matrix: &(dyn Entries + Send + Sync),
     problem: &Problem,
-    (options, where_it_is): (&Options, Ranks),
+    (options, where_it_is, topology): (&Options, Ranks, &Topology),
 ) -> Result<Outcome<W::Factors>, ClusterError> {
-    let (workload, of) = problem.line();
-    cluster.compare("what they factorise", &format!("{workload}, {of}"))?;
-    cluster.compare("the policy to swap to", options.swap_to.as_deref().unwrap_or("none"))?;
-    let recorded = [("a trace", options.pictures.wanted()), ("the graph", options.is_recorded())];
-    let recorded: Vec<&str> = recorded.iter().filter_map(|(what, wanted)| wanted.then_some(*what)).collect();
-    cluster.compare("what they record", &format!("[{}]", recorded.join(", ")))?;
+    compare(cluster, problem, options)?;
+    let wanted = &options.contexts.contexts;
     let (here, in_process) = (where_it_is.here(), where_it_is.in_process());
     let place = Place { rank: cluster.rank(), ranks: cluster.ranks(), here, in_process };
-    agree(cluster, size::lack_of_rank::<W>(Tiling::new(problem.order, problem.tile_size), place))?;
-    let swapped = Mutex::new(Ok(None));
-    let work = || W::run_on(cluster, matrix, problem.tile_size);
+    let tiling = Tiling::new(problem.order, problem.tile_size);
+    let matrices = Matrices { tiling, precision: problem.precision, count: wanted.len().max(1) };
+    agree(cluster, size::lack_of_rank::<W>(matrices, place))?;
+    let (contexts, governor) = contexts(cluster, options)?;
+    if options.is_recorded() && shared_cores(cluster, problem.workers, topology)?.is_some() {
+        // How long kernels take where each has a core: simulations share cores themselves.
+        cluster.runtime().capture_processor_time();
+    }
+    let policies: Vec<String> = contexts.iter().map(SchedContext::policy).collect();
+    let swapped = Mutex::new(Ok(Vec::new()));
+    let work = || {
+        let spread = |context: &SchedContext| {
+            Ok((context.clone(), W::spread(cluster, matrix, problem.tile_size, problem.precision)?))
+        };
+        run_each(cluster, contexts.iter().map(spread).collect::<Result<_, ClusterError>>()?)
+    };
     let factored = match &options.swap_to {
         None => work(),
         Some(policy) => {
             // Half of the tasks of a rank in the mean.
             let after = W::tasks(problem.tiles as f64) as u64 / (2 * cluster.ranks() as u64);
-            let context = cluster.runtime().default_context();
-            beside(&|ended| *swapped.lock() = swap(&context, policy, after, ended), work)
+            beside(&|ended| *swapped.lock() = swap_each(&contexts, policy, after, ended), work)
         }
     };
+    let governed = governor.map(Governor::finish).map(HypervisorReport::of);
     let faults = cluster.runtime().faults();
     let factored = factored.inspect_err(|_| {
         // Nobody reports for this rank.
@@ -113,17 +158,61 @@ fn on_rank<W: OnRanks>(
     })?;
     let swapped = swapped.into_inner();
     agree(cluster, swapped.as_ref().err().map(|error| format!("rank {}: {error}", cluster.rank())))?;
+    let mut swapped = swapped.unwrap_or_default();
+    swapped.resize(contexts.len(), None);
+    let swap = if wanted.is_empty() { swapped.pop().flatten() } else { None };
+    // Without contexts there are no more swaps.
+    let in_contexts = contexts.iter().zip(policies).zip(swapped).filter(|_| !wanted.is_empty());
     let share = RankShare {
         rank: cluster.rank(),
         tasks: factored.figures.tasks,
         busy_share: factored.figures.busy_share(),
-        swap: swapped.ok().flatten(),
+        swap,
+        contexts: in_contexts.map(|((context, policy), swap)| ContextShare::of(context, policy, swap)).collect(),
+        hypervisor: governed.as_ref().and_then(|report| serde_json::to_value(report).ok()),
         faults: faults.iter().filter_map(|fault| serde_json::to_value(fault).ok()).collect(),
         said: faults.iter().map(ToString::to_string).collect(),
+        governed: governed.map_or_else(String::new, |report| report.text()),
     };
     let all = cluster.collect(&serde_json::to_vec(&share).unwrap_or_default())?.unwrap_or_default();
     let per_rank = all.iter().filter_map(|bytes| serde_json::from_slice(bytes).ok()).collect();
     Ok(Outcome { per_rank, factored, recorded: Recorded::collect(cluster, options)? })
+}
+
+/// Checks what processes of `mpirun` could have been told differently.
+fn compare(cluster: &Cluster, problem: &Problem, options: &Options) -> Result<(), ClusterError> {
+    let (workload, of) = problem.line();
+    cluster.compare("what they factorise", &format!("{workload}, {of}"))?;
+    cluster.compare("the policy to swap to", options.swap_to.as_deref().unwrap_or("none"))?;
+    let recorded = [("a trace", options.pictures.wanted()), ("the graph", options.is_recorded())];
+    let recorded: Vec<&str> = recorded.iter().filter_map(|(what, wanted)| wanted.then_some(*what)).collect();
+    cluster.compare("what they record", &format!("[{}]", recorded.join(", ")))?;
+    let names: Vec<&str> = options.contexts.contexts.iter().map(|wanted| &*wanted.name).collect();
+    cluster.compare("the contexts", &format!("[{}]", names.join(", ")))
+}
+
+/// The contexts of this rank, and who governs them, if they have goals.
+fn contexts(cluster: &Cluster, options: &Options) -> Result<(Vec<SchedContext>, Option<Governor>), ClusterError> {
+    let runtime = cluster.runtime();
+    let made = make(&options.contexts.contexts, runtime).and_then(|contexts| {
+        let goals = options.contexts.goals()?;
+        Ok((contexts, goals.map(|goals| runtime.govern(goals)).transpose()?))
+    });
+    agree(cluster, made.as_ref().err().map(|error| format!("rank {}: {}", cluster.rank(), in_words(error))))?;
+    made.map_err(|error| ClusterError::Failed(vec![in_words(&error)]))
+}
+
+impl ContextShare {
+    fn of(context: &SchedContext, policy: String, swap: Option<Swap>) -> ContextShare {
+        let (name, workers, tasks) = (context.name().to_owned(), context.workers(), context.stats().finished);
+        ContextShare { context: name, policy, workers, tasks, swap }
+    }
+}
+
+/// An error with its causes, in one line.
+fn in_words(error: &miette::Report) -> String {
+    let words: Vec<String> = error.chain().map(ToString::to_string).collect();
+    words.join(": ")
 }
 
 /// Fails on all ranks what failed on one.
@@ -157,8 +246,8 @@ impl Together<'_> {
         let options = self.options.of_rank(&self.topology, self.ranks.here());
         self.problem.workers = options.worker_count(&self.topology);
         let start = || options.start(&self.registry, &self.topology, &policy);
-        let (problem, ranks) = (&self.problem, self.ranks);
-        let body = |cluster: &Cluster| on_rank::<W>(cluster, matrix, problem, (&options, ranks));
+        let (problem, ranks, topology) = (&self.problem, self.ranks, &self.topology);
+        let body = |cluster: &Cluster| on_rank::<W>(cluster, matrix, problem, (&options, ranks, topology));
         let outcome = match self.ranks.launch(start, body)? {
             Ok(outcome) => outcome,
             Err(code) => return Ok(code),
@@ -174,14 +263,26 @@ impl Together<'_> {
         (files, out): (Files, &mut dyn Write),
     ) -> miette::Result<ExitCode> {
         let Outcome { factored: Factored { factors, figures }, per_rank, recorded } = outcome;
-        let factors = factors.expect("rank 0 has the factors");
-        let residual = self.progress.phase("checking the result", || W::residual(matrix, &factors));
+        let check = |factors: &Option<W::Factors>| {
+            let factors = factors.as_ref().expect("rank 0 has the factors");
+            self.progress.phase("checking the result", || W::residual(matrix, factors))
+        };
+        let residuals: Vec<f64> = factors.iter().map(check).collect();
+        let residual = largest(residuals.iter().copied());
         let mut per_rank = per_rank;
+        let wanted = self.options.contexts.contexts.iter().zip(residuals).enumerate();
+        let contexts = wanted.map(|(place, (wanted, residual))| {
+            let tasks = per_rank.iter().filter_map(|rank| rank.contexts.get(place)).map(|of| of.tasks).sum();
+            InContext { context: wanted.name.clone(), tasks, residual }
+        });
+        let contexts: Vec<InContext> = contexts.collect();
         let said = |share: &mut RankShare| {
             let rank = share.rank;
             std::mem::take(&mut share.said).into_iter().map(move |fault| format!("fault on rank {rank}: {fault}"))
         };
         let said: Vec<String> = per_rank.iter_mut().flat_map(said).collect();
+        let governed = per_rank.iter_mut().map(|share| (share.rank, std::mem::take(&mut share.governed)));
+        let governed: Vec<(usize, String)> = governed.filter(|(_, text)| !text.is_empty()).collect();
         let report = Report {
             problem: self.problem,
             policy,
@@ -190,6 +291,7 @@ impl Together<'_> {
             makespan_s: figures.makespan.as_secs_f64(),
             gflops: figures.gflops(),
             residual,
+            contexts,
             per_rank,
         };
         self.progress.clear();
@@ -199,6 +301,9 @@ impl Together<'_> {
                 json::write(out, &report)?;
             } else {
                 out.write_all(report.text().as_bytes()).into_diagnostic()?;
+                for (rank, text) in &governed {
+                    write!(out, "\nrank {rank}\n{text}\n").into_diagnostic()?;
+                }
             }
             out.flush().into_diagnostic()
         })?;
@@ -238,6 +343,27 @@ impl Report {
         let rows = self.per_rank.iter().map(|RankShare { rank, tasks, busy_share, .. }| {
             [rank.to_string(), tasks.to_string(), format!("{:.1}", 100.0 * busy_share)]
         });
-        format!("{}\n{}\n", block(&lines), table(["RANK", "TASKS", "BUSY (%)"], rows, 0..3))
+        let ranks = table(["RANK", "TASKS", "BUSY (%)"], rows, 0..3);
+        if self.contexts.is_empty() {
+            return format!("{}\n{ranks}\n", block(&lines));
+        }
+        format!("{}\n{ranks}\n\n{}\n", block(&lines), self.table_of_contexts())
+    }
+
+    /// A row for each context on each rank.
+    fn table_of_contexts(&self) -> String {
+        let row = |(rank, place): (&RankShare, usize)| {
+            let (share, of_all) = (rank.contexts.get(place)?, &self.contexts[place]);
+            let policy = match &share.swap {
+                Some(swap) => format!("{} → {} after {} tasks", share.policy, swap.policy, swap.after_tasks),
+                None => share.policy.clone(),
+            };
+            let workers: Vec<String> = share.workers.iter().map(u32::to_string).collect();
+            let (rank, tasks) = (rank.rank.to_string(), share.tasks.to_string());
+            Some([share.context.clone(), rank, policy, workers.join(" "), tasks, format!("{:.1e}", of_all.residual)])
+        };
+        let places = 0..self.contexts.len();
+        let rows = places.flat_map(|place| self.per_rank.iter().map(move |rank| (rank, place))).filter_map(row);
+        table(["CONTEXT", "RANK", "POLICY", "WORKERS", "TASKS", "RESIDUAL"], rows, 4..6)
     }
 }

@@ -35,6 +35,8 @@ pub struct Message {
     pub data: Option<DataId>,
     /// Number of bytes.
     pub bytes: u64,
+    /// The priority of the task that it is sent for.
+    pub priority: i32,
     /// The task of the sender's graph that sends it.
     pub sends: TaskId,
     /// The task of the receiver's graph that receives it.
@@ -132,6 +134,8 @@ struct Dealer<'g> {
     told: HashMap<(TaskId, u32), TaskId>,
     /// The kind of messages.
     message: KindId,
+    /// Priority of the task that is dealt now.
+    priority: i32,
 }
 
 impl<'g> Dealer<'g> {
@@ -151,10 +155,12 @@ impl<'g> Dealer<'g> {
             dealt: Vec::with_capacity(graph.tasks.len()),
             told: HashMap::new(),
             message,
+            priority: 0,
         }
     }
 
     fn deal(&mut self, id: TaskId, task: &Task) {
+        self.priority = task.priority;
         let counted = task.accesses.iter().filter(|access| access.mode != AccessMode::Redux);
         let owned = counted.map(|access| (access.mode, self.holders[access.data.index()].owner()));
         let rank = rank_of(owned, id.index() % self.ranks.len());
@@ -251,7 +257,8 @@ impl<'g> Dealer<'g> {
         let sends = self.add(from.0, from.1, Role::Send(id));
         let receives = self.add(to.0, to.1, Role::Receive(id));
         let bytes = data.map_or(0, |data| self.graph.data[data.index()].bytes);
-        self.messages.push(Message { from: from.0 as u32, to: to.0 as u32, data, bytes, sends, receives });
+        let (from, to, priority) = (from.0 as u32, to.0 as u32, self.priority);
+        self.messages.push(Message { from, to, data, bytes, priority, sends, receives });
         receives
     }
 

@@ -1,7 +1,7 @@
 //! Clusters by name, and in KDL.
 
 use super::network::{Network, SwitchLevel};
-use super::{Cluster, MAX_NODES};
+use super::{Cluster, MAX_NODES, SharedCores};
 use crate::platform::{self, MAX_WORKERS, Platform, Route, Worker};
 use kdl::{KdlDocument, KdlNode};
 use sched_core::MemoryNode;
@@ -21,7 +21,8 @@ const FORM: &str = "write cluster:NODESxSHAPE, where the shape of a node is a pl
 
 const LANGUAGE: Language = Language { name: "cluster", node: "part", rule: "" };
 const CLUSTER: Signature = Signature { arguments: 1, properties: &[], example: "cluster \"name\" { … }" };
-const NODES: Signature = Signature { arguments: 1, properties: &["count"], example: "nodes \"numa-2x12\" count=64" };
+const NODES: Signature =
+    Signature { arguments: 1, properties: &["count", "cores"], example: "nodes \"numa-2x12\" count=64" };
 const NETWORK: Signature = Signature {
     arguments: 0,
     properties: &["latency", "bandwidth", "foreign-task", "receive", "copy"],
@@ -90,13 +91,14 @@ impl Cluster {
         check_switches(&network).map_err(wrong)?;
         let (name, doc) = (name.to_owned(), String::new());
         let node = Arc::new(node);
-        Ok(Cluster { name, doc, nodes: vec![node; count], network })
+        Ok(Cluster { name, doc, nodes: vec![node; count], network, shared: Vec::new() })
     }
 
     /// Reads a cluster from KDL. `source_name` is the name of the text in errors, usually its path.
     ///
     /// - `nodes "numa-2x12" count=64`: nodes of this shape, as in [`named`](Self::named), or of a `platform` that stands
-    ///   beside the cluster in the same text; they are numbered in the order of the text.
+    ///   beside the cluster in the same text; they are numbered in the order of the text. `cores=2` says that these nodes
+    ///   together have two cores ([`SharedCores`]), as ranks of one machine.
     /// - `network latency="1.5 us" bandwidth="12.5 GB/s" foreign-task="50 ns" receive="3 us" copy="5 GB/s"`: see
     ///   [`Network`].
     /// - `switch nodes=32 uplink="100 GB/s" latency="300 ns"`: a level of switches, from the nodes upwards
@@ -145,7 +147,9 @@ fn read(reader: &mut Reader, document: &KdlDocument) -> Option<Cluster> {
         return None;
     };
     let name = reader.open(node, &CLUSTER).argument(0, "a name").map(|(name, _)| name);
-    let mut cluster = Cluster { name: name?, doc: comment_above(node), nodes: Vec::new(), network: Network::default() };
+    let (nodes_so_far, shared, network_of) = (Vec::new(), Vec::new(), Network::default());
+    let mut cluster =
+        Cluster { name: name?, doc: comment_above(node), nodes: nodes_so_far, network: network_of, shared };
     let mut has_network = false;
     for part in node.iter_children() {
         match part.name().value() {
@@ -198,10 +202,15 @@ fn nodes(reader: &mut Reader, node: &KdlNode, cluster: &mut Cluster, shapes: &[P
     let most = MAX_NODES - cluster.nodes.len().min(MAX_NODES - 1);
     let mut open = reader.open(node, &NODES);
     let count = open.whole("count", 1..=most).unwrap_or(1);
+    let cores = open.whole("cores", 1..=MAX_WORKERS);
     let Some((shape, span)) = open.argument(0, "a platform or a number of cores") else { return };
     let here = shapes.iter().find(|platform| platform.name == shape).cloned();
     match here.map_or_else(|| shape_of(&shape), Ok) {
-        Ok(platform) => cluster.nodes.extend(std::iter::repeat_n(Arc::new(platform), count)),
+        Ok(platform) => {
+            let first = cluster.nodes.len();
+            cluster.nodes.extend(std::iter::repeat_n(Arc::new(platform), count));
+            cluster.shared.extend(cores.map(|cores| SharedCores { nodes: first..first + count, cores }));
+        }
         Err(problems) => {
             let first = problems.findings().first().map_or_else(|| problems.to_string(), ToString::to_string);
             let finding = Finding::error(format!("`{shape}` is no shape of nodes: {first}"));
@@ -379,6 +388,10 @@ mod tests {
         let cluster =
             "// Größe\ncluster \"c\" {\n    nodes \"mine\" count=2\n    network receive=\"3 us\" copy=\"5 GB/s\"\n}\n";
         let found = Cluster::parse("c.kdl", &format!("{cluster}{platform}")).expect("it is right");
+        assert_eq!(found.shared, []);
+        let sharing = cluster.replace("count=2", "count=2 cores=3");
+        let sharing = Cluster::parse("c.kdl", &format!("{sharing}{platform}")).expect("it is right");
+        assert_eq!(sharing.shared, [SharedCores { nodes: 0..2, cores: 3 }]);
         assert_eq!((found.nodes.len(), found.workers()), (2, 6));
         assert_eq!((found.network.receive, found.network.copy), (Duration::from_micros(3), 5.0));
         let wrong = platform.replace("count=3", "count=3 color=4");

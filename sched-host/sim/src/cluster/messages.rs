@@ -1,9 +1,9 @@
 //! Messages under way.
 
 use super::network::{Links, Network};
-use sched_graph::ranks::{Message, MessageId};
+use sched_graph::ranks::{Message, MessageId, Outbox};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 /// What happens to a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,8 +34,12 @@ pub(super) struct Messages<'m> {
     all: &'m [Message],
     links: Links,
     is_free: bool,
-    /// The messages that each node sends, and will send; it sends the first of them.
+    /// The messages that each node is asked to send.
+    outboxes: Vec<Outbox<MessageId>>,
+    /// Those of them that its interface has taken, in order; it sends the first.
     queues: Vec<VecDeque<MessageId>>,
+    /// Number of these by sender and receiver.
+    under_way: HashMap<(u32, u32), usize>,
     /// Time from which each link is free.
     free: Vec<u64>,
     /// Bytes that each link has carried.
@@ -53,7 +57,9 @@ impl<'m> Messages<'m> {
             all,
             links,
             is_free: network.is_free,
+            outboxes: (0..nodes).map(|_| Outbox::default()).collect(),
             queues: vec![VecDeque::new(); nodes],
+            under_way: HashMap::new(),
             free: vec![0; count],
             carried: vec![0; count],
             agenda: BinaryHeap::new(),
@@ -61,23 +67,44 @@ impl<'m> Messages<'m> {
         }
     }
 
-    /// A message is ready to be sent, after those that its sender has posted before.
+    /// A message is ready to be sent, after those that its sender's interface has taken, and those that are more urgent.
     pub(super) fn post(&mut self, now: u64, message: MessageId) {
-        let queue = &mut self.queues[self.all[message.index()].from as usize];
-        queue.push_back(message);
-        if queue.len() == 1 {
+        let Message { from, to, bytes, priority, .. } = self.all[message.index()];
+        self.outboxes[from as usize].add(to as usize, priority, bytes, message);
+        if self.fill(from) {
+            self.begin(now, from);
+        }
+    }
+
+    /// An interface takes what need not wait any more. Returns whether it had nothing to send before, and has now.
+    fn fill(&mut self, from: u32) -> bool {
+        let Messages { outboxes, queues, under_way, .. } = self;
+        let queue = &mut queues[from as usize];
+        let (was_empty, taken) = (queue.is_empty(), queue.len());
+        let on_their_way = |to: usize| under_way.get(&(from, to as u32)).copied().unwrap_or(0);
+        outboxes[from as usize].post(on_their_way, |_, message| queue.push_back(message));
+        for message in queue.range(taken..) {
+            *under_way.entry((from, self.all[message.index()].to)).or_default() += 1;
+        }
+        was_empty && !queue.is_empty()
+    }
+
+    /// An interface begins to send the first of its messages.
+    fn begin(&mut self, now: u64, from: u32) {
+        if let Some(message) = self.queues[from as usize].front().copied() {
             self.plan(now, Step::Head { message, hop: 0, tail: now });
         }
     }
 
     /// An interface has sent a message, and begins with the next.
     fn sent(&mut self, now: u64, message: MessageId) {
-        let queue = &mut self.queues[self.all[message.index()].from as usize];
-        queue.pop_front();
-        if let Some(next) = queue.front() {
-            let step = Step::Head { message: *next, hop: 0, tail: now };
-            self.plan(now, step);
+        let Message { from, to, .. } = self.all[message.index()];
+        self.queues[from as usize].pop_front();
+        if let Some(count) = self.under_way.get_mut(&(from, to)) {
+            *count -= 1;
         }
+        self.fill(from);
+        self.begin(now, from);
     }
 
     fn plan(&mut self, time: u64, step: Step) {

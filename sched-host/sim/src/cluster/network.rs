@@ -6,7 +6,8 @@ use std::time::Duration;
 /// How nodes are connected: each by an interface to a switch, these to switches above them, and so on, as a tree.
 ///
 /// A message is as long on a link as its bytes take at the link's bandwidth; a link carries one message after the other,
-/// in the order in which they come to it. Its first byte goes on to the next link while others follow (cut-through), so
+/// in the order in which they come to it. A node hands its interface few messages for each other node at a time, the most
+/// urgent first, as real ranks do ([`Outbox`](sched_graph::ranks::Outbox)). Its first byte goes on to the next link while others follow (cut-through), so
 /// that a message alone takes the latencies of its way, and its bytes at the narrowest link. Each interface sends and
 /// receives at once; so does each link between switches in both directions. The switch at the top is never the narrow
 /// place.

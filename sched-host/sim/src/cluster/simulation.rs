@@ -2,6 +2,7 @@
 
 use super::messages::{Happening, Messages};
 use super::outcome::{ClusterOutcome, NodeStats};
+use super::processors::Processors;
 use super::view::{NodeObserver, NodeTreeObserver, Numbers};
 use super::{Cluster, Platform};
 use crate::backend::SimBackend;
@@ -144,7 +145,9 @@ impl ClusterSimulation {
             engine.map_err(|error| on_node(rank as usize, platform, error))
         });
         let nodes = nodes.collect::<Result<Vec<Engine<'_>>, SimError>>()?;
-        let mut clock = Clock::new(nodes, Messages::new(&cluster.network, cluster.nodes.len(), &messages), &observer);
+        let traffic = Messages::new(&cluster.network, cluster.nodes.len(), &messages);
+        let processors = Processors::new(&cluster.shared, cluster.nodes.len());
+        let mut clock = Clock::new(nodes, traffic, processors, &observer);
         clock.run(&messages);
         let Clock { nodes, traffic, .. } = clock;
         let mut outcome = finish(nodes, &cluster, &messages, &graph)?;
@@ -197,7 +200,9 @@ impl ClusterSimulation {
         let (receive, copy) = if network.is_free { (0, 0.0) } else { (nanos(network.receive), 1.0 / network.copy) };
         let costs = RankCosts { foreign_task: nanos(network.foreign_task), receive, copy };
         let mut engine = Engine::new(backend, policy_env, contexts, Vec::new(), observer)?;
-        engine.mail = Some(Mail::new(numbers.roles, passed_over, costs));
+        let mut mail = Mail::new(numbers.roles, passed_over, costs);
+        mail.shares_cores = self.cluster.shared.iter().any(|shared| shared.nodes.contains(&(numbers.rank as usize)));
+        engine.mail = Some(mail);
         Ok(engine)
     }
 }
@@ -241,11 +246,13 @@ fn critical_path(graph: &TaskGraph, lengths: &Lengths) -> Duration {
     Duration::from_nanos(ends.into_iter().max().unwrap_or(0))
 }
 
-/// The nodes, and the messages between them, under one clock. At one time messages come before nodes, and these in the
+/// The nodes, and the messages between them, under one clock. At one time messages come before shared cores, these before nodes, and these in the
 /// order of their ranks.
 struct Clock<'a, 'x> {
     nodes: Vec<Engine<'a>>,
     traffic: Messages<'a>,
+    /// The cores that nodes share.
+    processors: Processors,
     observer: &'a RefCell<&'x mut dyn Observer>,
     /// The next time of each node that has one, and others that are out of date.
     next: BinaryHeap<Reverse<(u64, u32)>>,
@@ -257,32 +264,42 @@ impl<'a, 'x> Clock<'a, 'x> {
     fn new(
         nodes: Vec<Engine<'a>>,
         traffic: Messages<'a>,
+        processors: Processors,
         observer: &'a RefCell<&'x mut dyn Observer>,
     ) -> Clock<'a, 'x> {
         let planned = vec![u64::MAX; nodes.len()];
-        Clock { nodes, traffic, observer, next: BinaryHeap::new(), planned }
+        Clock { nodes, traffic, processors, observer, next: BinaryHeap::new(), planned }
     }
 
     fn run(&mut self, messages: &[Message]) {
         for node in 0..self.nodes.len() {
             self.nodes[node].begin();
-            self.take_posted(0, node);
+            self.take_out(0, node);
             self.plan(node);
         }
         loop {
-            let node = self.next_node();
-            let arrives = self.traffic.next_time();
-            match (node, arrives) {
-                (None, None) => return,
-                (Some((time, _)), Some(arrives)) if arrives <= time => self.pass_on(messages),
-                (None, Some(_)) => self.pass_on(messages),
-                (Some((time, node)), _) => {
+            let (node, arrives, ends) = (self.next_node(), self.traffic.next_time(), self.processors.next_time());
+            let of_node = node.map_or(u64::MAX, |(time, _)| time);
+            let earliest = arrives.into_iter().chain(ends).fold(of_node, u64::min);
+            match node {
+                _ if arrives == Some(earliest) => self.pass_on(messages),
+                _ if ends == Some(earliest) => self.end_on_core(),
+                Some((time, node)) => {
                     self.next.pop();
                     self.planned[node] = u64::MAX;
                     self.advance(time, node);
                 }
+                None => return,
             }
         }
+    }
+
+    /// Ends what a shared core does.
+    fn end_on_core(&mut self) {
+        let Some((now, node, job)) = self.processors.end_next() else { return };
+        self.nodes[node].core_ended(now, job);
+        self.take_out(now, node);
+        self.plan(node);
     }
 
     /// The next time of any node.
@@ -300,9 +317,10 @@ impl<'a, 'x> Clock<'a, 'x> {
     fn advance(&mut self, mut time: u64, node: usize) {
         loop {
             self.nodes[node].step();
-            self.take_posted(time, node);
+            self.take_out(time, node);
             let Some(next) = self.nodes[node].next_time() else { return };
             let waits = self.traffic.next_time().is_some_and(|arrives| arrives <= next)
+                || self.processors.next_time().is_some_and(|ends| ends <= next)
                 || self.next.peek().is_some_and(|Reverse((other, of))| (*other, *of) < (next, node as u32));
             if waits {
                 return self.plan(node);
@@ -320,10 +338,13 @@ impl<'a, 'x> Clock<'a, 'x> {
         }
     }
 
-    /// Sends what a node has posted.
-    fn take_posted(&mut self, now: u64, node: usize) {
+    /// Sends what a node has posted, and begins what it asks of cores that it shares.
+    fn take_out(&mut self, now: u64, node: usize) {
         while let Some(message) = self.nodes[node].take_posted() {
             self.traffic.post(now, message);
+        }
+        while let Some(work) = self.nodes[node].take_asked() {
+            self.processors.begin(now, node, work);
         }
     }
 
@@ -344,7 +365,7 @@ impl<'a, 'x> Clock<'a, 'x> {
             self.observer.borrow_mut().event(now, &Event::Received(RankMessage { data, from, to, bytes }));
         }
         self.nodes[node].message(now, task);
-        self.take_posted(now, node);
+        self.take_out(now, node);
         self.plan(node);
     }
 }

@@ -19,7 +19,7 @@ fn flat(nodes: usize, workers: usize, length: u64) -> Cluster {
         foreign_task: Duration::ZERO,
         ..Network::default()
     };
-    Cluster { name: "flat".to_owned(), doc: String::new(), nodes: vec![node; nodes], network }
+    Cluster { name: "flat".to_owned(), doc: String::new(), nodes: vec![node; nodes], network, shared: Vec::new() }
 }
 
 fn start(graph: &TaskGraph, cluster: &Cluster) -> ClusterSimulation {
@@ -53,6 +53,92 @@ fn a_chain_over_two_nodes_takes_tasks_and_messages() {
     assert_eq!(sent, [(2, 5_000, 2_000), (1, 2_000, 5_000)]);
     let messages = log.events.iter().filter(|of| matches!(of.event, Event::Sent(_) | Event::Received(_)));
     assert_eq!(messages.map(|of| of.nanos / US).collect::<Vec<_>>(), [10, 16, 26, 29]);
+}
+
+/// A chain on each node of tasks that change the node's own data.
+fn chains(lengths: &[usize]) -> (TaskGraph, Vec<usize>) {
+    let mut graph = TaskGraph::new("chains");
+    let kind = graph.add_kind("k");
+    for length in lengths {
+        let data = graph.add_data(Datum::new(8));
+        (0..*length).for_each(|_| _ = graph.add_task(Task::new(kind).access(data, AccessMode::ReadWrite)));
+    }
+    (graph, (0..lengths.len()).collect())
+}
+
+#[test]
+fn nodes_that_share_cores_are_slowed_down_while_more_work_than_there_are_cores() {
+    let sharing = |cores| Cluster { shared: vec![SharedCores { nodes: 0..3, cores }], ..flat(4, 1, 12) };
+    let (graph, owners) = chains(&[1, 2, 2, 2]);
+    let run = |cluster: &Cluster| run(start(&graph, cluster).owners(owners.clone()));
+    let (shared, log) = run(&sharing(2));
+    // Three on two cores for 18, until which each has got 12; then two, for 12 more. Node 3 has a core of its own.
+    let ends = log.events.iter().filter(|of| matches!(of.event, Event::Ended { .. }));
+    assert_eq!(ends.map(|of| of.nanos / US).collect::<Vec<_>>(), [12, 18, 18, 18, 24, 30, 30]);
+    assert_eq!(shared.total.makespan, Duration::from_micros(30));
+    let busy: Vec<u128> = shared.total.workers.iter().map(|worker| worker.busy.as_micros()).collect();
+    assert_eq!(busy, [18, 30, 30, 24]);
+    // With enough cores nothing changes.
+    assert_eq!(run(&sharing(3)).0.total.makespan, run(&flat(4, 1, 12)).0.total.makespan);
+}
+
+#[test]
+fn what_a_shared_core_receives_takes_its_time_from_kernels() {
+    // Node 0 sends a value to node 1, whose core is that of node 2 as well: 10 µs to receive it, while node 2 computes.
+    let mut graph = TaskGraph::new("receive");
+    let kind = graph.add_kind("k");
+    let (a, b, c) = (graph.add_data(Datum::new(0)), graph.add_data(Datum::new(0)), graph.add_data(Datum::new(0)));
+    graph.add_task(Task::new(kind).access(a, AccessMode::Write));
+    graph.add_task(Task::new(kind).access(a, AccessMode::Read).access(b, AccessMode::Write));
+    (0..3).for_each(|_| _ = graph.add_task(Task::new(kind).access(c, AccessMode::ReadWrite)));
+    let mut cluster = Cluster { shared: vec![SharedCores { nodes: 1..3, cores: 1 }], ..flat(3, 1, 20) };
+    cluster.network.receive = Duration::from_micros(10);
+    let (outcome, _) = run(start(&graph, &cluster).owners(vec![0, 1, 2]));
+    // Node 2 computes to 21, when the message comes; receiving takes to 41, then there are two kernels on one core: 29 of
+    // the kernels of node 2 are left.
+    assert_eq!(outcome.nodes[1].makespan, Duration::from_micros(81));
+    assert_eq!(outcome.nodes[2].makespan, Duration::from_micros(90));
+}
+
+proptest! {
+    /// Shared cores do what is asked of them, and are never idle while somebody asks.
+    #[test]
+    fn shared_cores_are_neither_idle_nor_faster_than_they_are(cores in 1..4_usize, lengths in prop::collection::vec(0..6_usize, 1..6)) {
+        let (graph, owners) = chains(&lengths);
+        let nodes = lengths.len();
+        let cluster = Cluster { shared: vec![SharedCores { nodes: 0..nodes, cores }], ..flat(nodes, 1, 10) };
+        let (outcome, _) = run(start(&graph, &cluster).owners(owners));
+        let (work, longest) = (lengths.iter().sum::<usize>() as u64 * 10 * US, lengths.iter().max().map_or(0, |most| *most as u64 * 10 * US));
+        let least = (work / cores as u64).max(longest);
+        // Some chains end earlier than others: then some cores have nothing to do.
+        let most = work / cores as u64 + longest;
+        let found = outcome.total.makespan.as_nanos() as u64;
+        prop_assert!((least..=most + 100).contains(&found), "{least} to {most}, and not {found}");
+    }
+}
+
+#[test]
+fn messages_for_urgent_tasks_overtake_those_that_wait() {
+    // Node 0 writes twelve values of 5 000 bytes at once; node 1 reads each. The last two reads are urgent.
+    let mut graph = TaskGraph::new("urgent");
+    let kind = graph.add_kind("k");
+    let values: Vec<_> = (0..12).map(|_| graph.add_data(Datum::new(5_000))).collect();
+    let results: Vec<_> = (0..12).map(|_| graph.add_data(Datum::new(0))).collect();
+    let write = |task: Task, data: &sched_graph::DataId| task.access(*data, AccessMode::Write);
+    graph.add_task(values.iter().fold(Task::new(kind), write));
+    for (place, (value, result)) in values.iter().zip(&results).enumerate() {
+        let read = Task::new(kind).access(*value, AccessMode::Read).access(*result, AccessMode::Write);
+        graph.add_task(Task { priority: if place >= 10 { place as i32 } else { 0 }, ..read });
+    }
+    let owners = [[0; 12], [1; 12]].concat();
+    let (_, log) = run(start(&graph, &flat(2, 1, 10)).owners(owners));
+    let received = log.events.iter().filter_map(|of| match of.event {
+        Event::Received(message) => message.data,
+        _ => None,
+    });
+    let order: Vec<u32> = received.map(|data| data.0).collect();
+    // Eight are on their way when the urgent ones come.
+    assert_eq!(order, [0, 1, 2, 3, 4, 5, 6, 7, 11, 10, 8, 9]);
 }
 
 #[test]

@@ -4,10 +4,14 @@
 //! and ends when the interface has sent it. One that receives is ready when nobody reads the earlier value any more; it
 //! ends when the message has arrived, and a core has received it. A core without a task does that; where all have one, the
 //! next kernel takes longer by that time.
+//!
+//! Where nodes share cores, neither kernels nor what is received end at a time that the node knows: it asks for work of a
+//! core, and is told when that has ended.
 
 use super::moves::Waiter;
 use super::workers::Worker;
 use super::{Action, Engine};
+use sched_core::{Arch, WorkerId};
 use sched_graph::TaskId;
 use sched_graph::ranks::{MessageId, Role};
 use std::collections::{HashSet, VecDeque};
@@ -31,8 +35,31 @@ pub(crate) struct Mail {
     early: HashSet<TaskId>,
     /// Messages that are posted, and not taken yet.
     posted: VecDeque<MessageId>,
+    /// Whether the node shares its cores with others.
+    pub(crate) shares_cores: bool,
+    /// Work for cores that is asked for, and not taken yet.
+    asked: VecDeque<CoreWork>,
     /// End of the last task of any rank.
     pub(crate) until: u64,
+}
+
+/// What a core does for a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Job {
+    /// The kernel of a worker's first flight.
+    Kernel(WorkerId),
+    /// It receives a message for a task.
+    Receipt(TaskId),
+}
+
+/// Work for cores that nodes share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CoreWork {
+    pub(crate) job: Job,
+    /// Nanoseconds that it takes alone.
+    pub(crate) nanos: u64,
+    /// Number of cores that it has at once.
+    pub(crate) cores: u32,
 }
 
 /// What a rank's cores do for the others.
@@ -57,6 +84,8 @@ impl Mail {
             awaited: HashSet::new(),
             early: HashSet::new(),
             posted: VecDeque::new(),
+            shares_cores: false,
+            asked: VecDeque::new(),
             until: 0,
         }
     }
@@ -66,6 +95,34 @@ impl Engine<'_> {
     /// The next message that is posted.
     pub(crate) fn take_posted(&mut self) -> Option<MessageId> {
         self.mail.as_mut()?.posted.pop_front()
+    }
+
+    /// The next work for cores that is asked for.
+    pub(crate) fn take_asked(&mut self) -> Option<CoreWork> {
+        self.mail.as_mut()?.asked.pop_front()
+    }
+
+    /// Whether kernels of workers of a class are work for cores that the node shares.
+    pub(super) fn shares_cores(&self, class: usize) -> bool {
+        self.mail.as_ref().is_some_and(|mail| mail.shares_cores)
+            && self.backend.platform.classes[class].arch == Arch::CPU
+    }
+
+    /// Asks for work of shared cores.
+    pub(super) fn ask(&mut self, work: CoreWork) {
+        if let Some(mail) = &mut self.mail {
+            mail.asked.push_back(work);
+        }
+    }
+
+    /// A shared core has done some work.
+    pub(crate) fn core_ended(&mut self, now: u64, job: Job) {
+        self.set_now(now);
+        self.events += 1;
+        match job {
+            Job::Kernel(worker) => self.end(worker),
+            Job::Receipt(task) => self.deliver(task),
+        }
     }
 
     /// End of the last task here.
@@ -148,6 +205,9 @@ impl Engine<'_> {
         let cost = receive + (copy * self.graph.bytes_of(self.graph.task(task)) as f64).round() as u64;
         if matches!(mail.roles[task.index()], Role::Send(_)) || cost == 0 {
             return self.deliver(task);
+        }
+        if mail.shares_cores {
+            return self.ask(CoreWork { job: Job::Receipt(task), nanos: cost, cores: 1 });
         }
         mail.receives_until = mail.receives_until.max(now) + cost;
         mail.debt += if has_idle { 0 } else { cost };

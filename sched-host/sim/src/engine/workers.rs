@@ -1,7 +1,7 @@
 //! What workers do.
 
 use super::flights::{Flight, FlightId};
-use super::{Action, Engine, Prices, task_of};
+use super::{Action, CoreWork, Engine, Job, Prices, task_of};
 use sched_core::{MemoryNode, Stage, WorkerId, fetch_ahead};
 use sched_graph::{AccessMode, TaskId};
 use sched_trace::{CodeletId, Event};
@@ -40,6 +40,8 @@ pub(super) struct Worker {
     pub(super) busy: u64,
     /// Nanoseconds that copies have taken from it, which its next kernel ends later.
     pub(super) taken: u64,
+    /// When its last kernel began, if it shares its core.
+    began: u64,
 }
 
 /// Consecutive vain looks for a task without any change between them.
@@ -73,6 +75,7 @@ impl Worker {
             executed: 0,
             busy: 0,
             taken: 0,
+            began: 0,
         }
     }
 
@@ -215,7 +218,7 @@ impl Engine<'_> {
         let first = *state.flights.first().expect("only the first flight of a worker is started");
         state.executed += 1;
         let taken = std::mem::take(&mut state.taken);
-        let (flight, memory) = (self.flights[first], state.memory);
+        let (flight, memory, class) = (self.flights[first], state.memory, state.class);
         let (task, expected) = (flight.task, self.length_of(flight));
         let length = self.real_length_of(flight).saturating_add(self.take_debt());
         if let Some(replicas) = &self.backend.replicas {
@@ -226,15 +229,24 @@ impl Engine<'_> {
         }
         self.note_execution(flight, None);
         let (id, codelet) = (task.submitted(), CodeletId(self.graph.task(task).kind.0));
+        let (shares, mut cores) = (self.shares_cores(class), 0);
         self.each_member(flight, |engine, member| {
+            let now = engine.now;
             let state = &mut engine.workers[member.index()];
-            state.busy += length;
+            state.began = now;
+            // On a shared core it is known at the end.
+            state.busy += if shares { 0 } else { length };
+            cores += 1;
             engine.joules += engine.backend.draws.joules(engine.graph.task(task), state.class, length);
             engine.backend.book(member, engine.now.saturating_add(expected));
             engine.report(Event::Started { task: id, worker: member, codelet });
         });
         self.book_rest(worker);
-        self.plan(self.now.saturating_add(length).saturating_add(taken), Action::End(worker));
+        let nanos = length.saturating_add(taken);
+        match shares {
+            true => self.ask(CoreWork { job: Job::Kernel(worker), nanos, cores }),
+            false => self.plan(self.now.saturating_add(nanos), Action::End(worker)),
+        }
     }
 
     /// Tells components that follow executions that the kernel of a flight starts, or with its length that it has
@@ -261,12 +273,16 @@ impl Engine<'_> {
         let state = &mut self.workers[worker.index()];
         let flight = state.flights.remove(0);
         state.executing = false;
-        let memory = state.memory;
+        let (memory, class, took) = (state.memory, state.class, self.now - state.began);
         let ended = self.flights[flight];
+        let shares = self.shares_cores(class);
         let Flight { task, slot, scratch, .. } = ended;
         let id = task.submitted();
-        self.each_member(ended, |engine, worker| engine.report(Event::Ended { task: id, worker }));
-        self.note_execution(ended, Some(self.real_length_of(ended)));
+        self.each_member(ended, |engine, worker| {
+            engine.workers[worker.index()].busy += if shares { took } else { 0 };
+            engine.report(Event::Ended { task: id, worker });
+        });
+        self.note_execution(ended, Some(if shares { took } else { self.real_length_of(ended) }));
         self.backend.progress.reach(task, Stage::Ended);
         self.changes += 1;
         self.end = self.now;

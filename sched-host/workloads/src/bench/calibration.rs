@@ -1,9 +1,14 @@
 //! The figures by which this machine is simulated: the costs of scheduling, and the times of kernels.
 
+mod ranks;
+
+pub use ranks::calibrate_on_ranks;
+
 use super::device::bare::Bare;
 use super::{builder, peers};
 use crate::linalg::Entries;
 use crate::workload::{Cholesky, Lu, Qr, Workload, WorkloadError};
+use sched_cluster::{Cluster, ClusterError};
 use sched_core::Arch;
 use sched_graph::Where;
 use sched_machine::topology::Topology;
@@ -27,15 +32,13 @@ pub struct Calibration {
     pub tile_sizes: Vec<usize>,
     /// Whether workers are bound to hardware threads.
     pub bind: bool,
-    /// Whether there are more workers than hardware threads, in all processes that measure together: then kernels wait for
-    /// the processor, and their times are those with these waits.
-    pub crowded: bool,
     /// Devices whose kernels are measured, each by its name, with the architecture of its worker.
     pub devices: Vec<(String, Arch)>,
 }
 
-/// Mean times of kernels, by kind of task and by the size of a task's data in bytes, in that of several runs which other
-/// programs have disturbed least. The makespan is made of their sums, so medians would be too short.
+/// Mean times of kernels, by kind of task and by the size of a task's data in bytes, in one of several runs: that which
+/// other programs have disturbed least, or on ranks that in the middle. The makespan is made of their sums, so medians would
+/// be too short.
 pub type KernelTimes = BTreeMap<String, BTreeMap<u64, Duration>>;
 
 /// What was measured of a device.
@@ -90,6 +93,9 @@ pub enum CalibrationError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Run(#[from] RunError),
+    /// Ranks do not go on together.
+    #[error(transparent)]
+    Ranks(#[from] ClusterError),
 }
 
 /// Number of tasks in the chain that shows the costs of scheduling.
@@ -101,9 +107,9 @@ const TILES: RangeInclusive<usize> = 6..=16;
 /// Rows of these matrices, if the tiles allow that: more than caches hold, as in the runs that are simulated.
 const ROWS: usize = 3072;
 
-/// Number of tiles in a row of tiles of this size.
-fn tiles(tile_size: usize) -> usize {
-    (ROWS / tile_size.max(1)).clamp(*TILES.start(), *TILES.end())
+/// Number of tiles in a row of tiles of this size, of matrices of some rows.
+fn tiles(rows: usize, tile_size: usize) -> usize {
+    (rows / tile_size.max(1)).clamp(*TILES.start(), *TILES.end())
 }
 
 /// Measures this machine, and reports the progress, from 0 to 1, to `progress`.
@@ -117,13 +123,10 @@ pub fn calibrate(
     mut progress: impl FnMut(f64),
 ) -> Result<Calibrated, CalibrationError> {
     let places = 1 + wanted.devices.len();
-    let steps = (3 * wanted.tile_sizes.len() * places + 2) as f64;
-    let push = push_cost(wanted, registry)?;
-    let (submission, execution) = chain_costs(wanted, registry)?;
+    let steps = (3 * wanted.tile_sizes.len() * places + 1) as f64;
+    let costs = Costs::measure(wanted, registry)?;
+    let mut step = 1;
     progress(1.0 / steps);
-    let wake_up = wake_cost(wanted, registry)?.saturating_sub(submission + push);
-    progress(2.0 / steps);
-    let mut step = 2;
     let mut measure = |device: Option<&(String, Arch)>| -> Result<Kernels, CalibrationError> {
         let mut kernels = Kernels::default();
         let machine = |device| Machine { wanted, registry, topology, device };
@@ -144,18 +147,27 @@ pub fn calibrate(
     let on_devices = wanted.devices.iter().map(|device| {
         // Where that cannot be measured, it is as with most devices.
         let overlaps = Bare::open(registry, &device.0).ok().and_then(|bare| bare.launches_early().ok()).unwrap_or(true);
-        Ok(CalibratedDevice { overlaps, kernels: measure(Some(device))?.means(wanted.crowded) })
+        Ok(CalibratedDevice { overlaps, kernels: measure(Some(device))?.means(Chosen::Least) })
     });
     let on_devices = on_devices.collect::<Result<Vec<CalibratedDevice>, CalibrationError>>()?;
-    Ok(Calibrated {
-        submission,
-        push,
-        fetch: execution.saturating_sub(push),
-        wake_up,
-        gflops: kernels.flops / kernels.seconds.max(f64::MIN_POSITIVE) / 1e9,
-        kernels: kernels.means(wanted.crowded),
-        on_devices,
-    })
+    Ok(kernels.with(costs, Chosen::Least, on_devices))
+}
+
+/// The costs of scheduling.
+struct Costs {
+    submission: Duration,
+    push: Duration,
+    fetch: Duration,
+    wake_up: Duration,
+}
+
+impl Costs {
+    fn measure(wanted: &Calibration, registry: &Arc<Registry>) -> Result<Costs, CalibrationError> {
+        let push = push_cost(wanted, registry)?;
+        let (submission, execution) = chain_costs(wanted, registry)?;
+        let wake_up = wake_cost(wanted, registry)?.saturating_sub(submission + push);
+        Ok(Costs { submission, push, fetch: execution.saturating_sub(push), wake_up })
+    }
 }
 
 /// Half of a push and a pull through a tree.
@@ -241,6 +253,18 @@ impl Machine<'_> {
     }
 }
 
+/// Which of several runs counts.
+#[derive(Clone, Copy)]
+enum Chosen {
+    /// That with the least mean.
+    Least,
+    /// That with the mean in the middle.
+    Middle,
+}
+
+/// Adds the times of a workload on ranks, for this size of tiles.
+type WorkloadStep = fn(&mut Kernels, &Cluster, usize) -> Result<(), CalibrationError>;
+
 /// Number of runs of each workload by which kernels are measured.
 const RUNS: usize = 3;
 
@@ -265,7 +289,7 @@ impl Kernels {
         tile_size: usize,
     ) -> Result<(), CalibrationError> {
         let (runtime, arch) = (machine.start::<W>()?, machine.device.map_or(Arch::CPU, |(_, arch)| *arch));
-        let matrix = W::random(tiles(tile_size) * tile_size, 42);
+        let matrix = W::random(tiles(ROWS, tile_size) * tile_size, 42);
         // The first run makes the memory that kernels keep.
         W::run(&runtime, W::cut(&*matrix, tile_size))?;
         drop(runtime.take_graph());
@@ -279,19 +303,32 @@ impl Kernels {
         let a_run = graph.tasks.len().div_ceil(RUNS).max(1);
         for (number, task) in graph.tasks.iter().enumerate() {
             let Some(length) = task.lengths.get(arch) else { continue };
-            self.seconds += length.as_secs_f64();
-            let of_kind = self.times.entry(graph.kind_of(task).name.clone()).or_default();
-            let of_size = of_kind.entry(graph.bytes_of(task)).or_default().entry(W::NAME).or_default();
-            of_size.resize(RUNS, Vec::new());
-            of_size[number / a_run].push(length.as_secs_f64());
+            let (kind, bytes) = (&graph.kind_of(task).name, graph.bytes_of(task));
+            self.add(kind, bytes, (W::NAME, number / a_run), length.as_secs_f64());
         }
         Ok(())
     }
 
-    /// Mean times. If workers are crowded, of all tasks; else of the run that other programs have disturbed least.
-    fn means(self, is_crowded: bool) -> KernelTimes {
+    /// Adds the time of a task with data of this size in a run of a workload.
+    fn add(&mut self, kind: &str, bytes: u64, (workload, run): (&'static str, usize), seconds: f64) {
+        self.seconds += seconds;
+        let of_kind = self.times.entry(kind.to_owned()).or_default();
+        let of_size = of_kind.entry(bytes).or_default().entry(workload).or_default();
+        of_size.resize(RUNS, Vec::new());
+        of_size[run].push(seconds);
+    }
+
+    /// All figures.
+    fn with(self, costs: Costs, chosen: Chosen, on_devices: Vec<CalibratedDevice>) -> Calibrated {
+        let Costs { submission, push, fetch, wake_up } = costs;
+        let gflops = self.flops / self.seconds.max(f64::MIN_POSITIVE) / 1e9;
+        Calibrated { submission, push, fetch, wake_up, gflops, kernels: self.means(chosen), on_devices }
+    }
+
+    /// Mean times.
+    fn means(self, chosen: Chosen) -> KernelTimes {
         let by_size = |(kind, times): (String, BTreeMap<u64, Runs>)| {
-            let of_size = |(bytes, runs)| (bytes, Duration::from_secs_f64(mean_of_workloads(runs, is_crowded)));
+            let of_size = |(bytes, runs)| (bytes, Duration::from_secs_f64(mean_of_workloads(runs, chosen)));
             (kind, times.into_iter().map(of_size).collect())
         };
         self.times.into_iter().map(by_size).collect()
@@ -299,14 +336,14 @@ impl Kernels {
 }
 
 /// Mean of a kernel that several workloads have: each counts as often as it runs the kernel.
-fn mean_of_workloads(runs: Runs, is_crowded: bool) -> f64 {
+fn mean_of_workloads(runs: Runs, chosen: Chosen) -> f64 {
     let (mut sum, mut count) = (0.0, 0.0);
     for runs in runs.into_values() {
         let tasks = runs.iter().map(Vec::len).sum::<usize>() as f64;
-        let of_run = |run: Vec<f64>| mean(run, LONGEST);
-        let mean = match is_crowded {
-            true => mean(runs.concat(), f64::INFINITY),
-            false => runs.into_iter().filter(|run| !run.is_empty()).map(of_run).fold(f64::INFINITY, f64::min),
+        let mut means: Vec<f64> = runs.into_iter().filter(|run| !run.is_empty()).map(mean).collect();
+        let mean = match chosen {
+            Chosen::Least => means.iter().copied().fold(f64::INFINITY, f64::min),
+            Chosen::Middle => median(&mut means),
         };
         sum += tasks * mean;
         count += tasks;
@@ -317,9 +354,9 @@ fn mean_of_workloads(runs: Runs, is_crowded: bool) -> f64 {
 /// Times that other programs have made far longer count as this many times the median.
 const LONGEST: f64 = 3.0;
 
-/// Mean of times, of which longer ones count as `most` times the median.
-fn mean(mut times: Vec<f64>, most: f64) -> f64 {
-    let most = most * median(&mut times);
+/// Mean of times, of which far longer ones count as [`LONGEST`] medians.
+fn mean(mut times: Vec<f64>) -> f64 {
+    let most = LONGEST * median(&mut times);
     times.iter().map(|time| time.min(most)).sum::<f64>() / times.len().max(1) as f64
 }
 
@@ -359,7 +396,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_disturbed_run_of_each_workload_counts() {
+    fn one_run_of_each_workload_counts() {
         let runs = || {
             Runs::from([
                 ("cholesky", vec![vec![1.0, 1.0], vec![1.0, 2.0], vec![1.0, 100.0]]),
@@ -367,13 +404,13 @@ mod tests {
             ])
         };
         // Six tasks of 1 and three of 3.
-        assert!((mean_of_workloads(runs(), false) - 15.0 / 9.0).abs() < 1e-9);
-        // Waits for the processor are part of what tasks take where workers share it.
-        assert!((mean_of_workloads(runs(), true) - 118.0 / 9.0).abs() < 1e-9);
+        assert!((mean_of_workloads(runs(), Chosen::Least) - 15.0 / 9.0).abs() < 1e-9);
+        // Six tasks of 1.5 and three of 4.
+        assert!((mean_of_workloads(runs(), Chosen::Middle) - 21.0 / 9.0).abs() < 1e-9);
     }
 
     #[test]
     fn what_takes_far_longer_than_others_counts_as_three_medians() {
-        assert!((mean(vec![1.0, 1.0, 100.0], LONGEST) - 5.0 / 3.0).abs() < 1e-9);
+        assert!((mean(vec![1.0, 1.0, 100.0]) - 5.0 / 3.0).abs() < 1e-9);
     }
 }

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 pub struct NetworkFigures {
     /// Time from the end of a task until a task of another rank begins that needs its value, if that is small.
     pub latency: Duration,
-    /// Bytes per nanosecond (GB/s) by which that time grows with the value.
+    /// Time that each of many values takes beside that of its bytes.
+    pub message: Duration,
+    /// Bytes per nanosecond (GB/s) of many values that caches do not hold, received where such values were before.
     pub bandwidth: f64,
     /// Time that a rank takes to submit a task of another.
     pub foreign_task: Duration,
@@ -22,27 +24,30 @@ const HOPS: usize = 200;
 const ROUNDS: usize = 9;
 
 /// Bytes of the values by which bandwidth is measured.
-const SIZES: [usize; 2] = [64 << 10, 2 << 20];
+const SIZES: [usize; 2] = [64 << 10, 1 << 20];
+
+/// Bytes of all of them: more than caches hold, and less than the memory that is kept for the next ones to be received.
+const STREAM: usize = 48 << 20;
 
 /// Number of tasks of another rank that are submitted.
 const FOREIGN: usize = 10_000;
 
-/// Measures the network between the first two of several ranks, which have nothing else to do: by chains of tasks that
-/// alternate between both. All ranks call it.
+/// Measures the network between the first two of several ranks, which have nothing else to do: latency by a chain of tasks
+/// that alternate between both, bandwidth by many values that one sends to the other. (In a chain of large values, these are
+/// in caches: that is four times as fast as what factorisations get.) All ranks call it.
 ///
 /// # Errors
 /// If a rank fails.
 pub fn network(cluster: &Cluster) -> Result<NetworkFigures, ClusterError> {
-    let hop = |bytes: usize| {
-        let times = (0..ROUNDS).map(|_| chain(cluster, bytes)).collect::<Result<Vec<f64>, ClusterError>>();
-        times.map(|mut times| sched_text::median(&mut times))
-    };
-    let latency = hop(8)?;
-    let [short, long] = [hop(SIZES[0])?, hop(SIZES[1])?];
-    let bandwidth = (SIZES[1] - SIZES[0]) as f64 / (1e9 * (long - short).max(1e-9));
     let foreign = (0..ROUNDS).map(|_| foreign(cluster)).collect::<Result<Vec<f64>, ClusterError>>();
     let foreign_task = Duration::from_secs_f64(sched_text::median(&mut foreign?));
-    Ok(NetworkFigures { latency: Duration::from_secs_f64(latency), bandwidth, foreign_task })
+    let times = (0..ROUNDS).map(|_| chain(cluster, 8)).collect::<Result<Vec<f64>, ClusterError>>();
+    let hop = sched_text::median(&mut times?);
+    let [short, long] = [stream(cluster, SIZES[0])?, stream(cluster, SIZES[1])?];
+    let seconds = ((long - short) / (SIZES[1] - SIZES[0]) as f64).max(1e-15);
+    let message = (short - SIZES[0] as f64 * seconds).clamp(0.0, hop);
+    let [latency, message] = [hop - message, message].map(Duration::from_secs_f64);
+    Ok(NetworkFigures { latency, message, bandwidth: 1e-9 / seconds, foreign_task })
 }
 
 /// Seconds of a hop between the first two ranks, of a value of this size.
@@ -64,6 +69,24 @@ fn chain(cluster: &Cluster, bytes: usize) -> Result<f64, ClusterError> {
     cluster.unregister(x)?;
     cluster.unregister(y)?;
     Ok(took)
+}
+
+/// Seconds in which rank 1 gets one of many values of this size from rank 0.
+fn stream(cluster: &Cluster, bytes: usize) -> Result<f64, ClusterError> {
+    let room = move || vec![1_u8; bytes];
+    let values = (0..STREAM / bytes).map(|_| cluster.register_on(0, room, room)).collect::<Result<Vec<_>, _>>()?;
+    let mut times = Vec::with_capacity(ROUNDS);
+    for _ in 0..ROUNDS {
+        cluster.wait_all()?;
+        let began = Instant::now();
+        values.iter().try_for_each(|value| cluster.bring(value, 1 % cluster.ranks()))?;
+        cluster.wait_all()?;
+        times.push(began.elapsed().as_secs_f64() / values.len() as f64);
+        // The next ones come where these are.
+        values.iter().try_for_each(|value| cluster.flush(value))?;
+    }
+    values.into_iter().try_for_each(|value| cluster.unregister(value).map(drop))?;
+    Ok(sched_text::median(&mut times))
 }
 
 /// Seconds in which rank 0 submits a task of rank 1.

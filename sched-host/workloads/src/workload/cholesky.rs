@@ -5,7 +5,7 @@ pub(crate) mod on_arrays;
 use super::arrays::cuda_math;
 use super::elimination::{Alone, Elimination, WithOne, WithTwo};
 use super::figures::run_measured;
-use super::ranks::{OnRanks, Spread, Submit};
+use super::ranks::{OnRanks, OnTiles, Spread, Submit, Work};
 use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
 use crate::linalg::{
     CholeskyStep, LowerTiles, NotPositiveDefiniteMatrix, Precision, Tile, Tiling, cholesky_steps, flops,
@@ -82,35 +82,57 @@ impl Workload for Cholesky {
 }
 
 impl OnRanks for Cholesky {
-    fn run_on(
-        cluster: &Cluster,
+    fn spread<'c>(
+        cluster: &'c Cluster,
         matrix: &(dyn Entries + Sync),
         tile_size: usize,
-    ) -> Result<Factored<Option<LowerTiles>>, ClusterError> {
-        let tiling = Tiling::new(matrix.order(), tile_size);
-        let spread = Spread { cluster, tiling };
-        if spread.has_devices()? {
-            return on_arrays::run_on::<f64>(&spread, matrix);
+        precision: Precision,
+    ) -> Result<OnTiles<'c, LowerTiles>, ClusterError> {
+        let spread = Spread::new(cluster, matrix, tile_size);
+        if precision == Precision::Single {
+            return on_arrays::spread::<f32>(spread, matrix);
         }
+        if spread.has_devices()? {
+            return on_arrays::spread::<f64>(spread, matrix);
+        }
+        let tiling = spread.tiling;
         let tiles = spread.matrix(matrix, tiling.lower_tiles())?;
         let elimination = Elimination::new(cluster.runtime(), Self::NAME);
         let kernels = Kernels::new(&elimination, tiling);
+        Ok(OnTiles::new(flops::cholesky(tiling.order()), Spreading { spread, tiles, elimination, kernels }))
+    }
+}
+
+/// The tiles among ranks.
+struct Spreading<'c> {
+    spread: Spread<'c>,
+    tiles: Vec<Handle<Tile>>,
+    elimination: Elimination<'c, NotPositiveDefiniteMatrix>,
+    kernels: Kernels,
+}
+
+impl Work<LowerTiles> for Spreading<'_> {
+    fn submit(&self) -> Result<(), ClusterError> {
+        let Spreading { spread: Spread { cluster, tiling }, tiles, kernels, .. } = self;
         let n = tiling.n_tiles();
-        let submit = || {
-            cholesky_steps(n).try_for_each(|step| {
-                if let CholeskyStep::Potrf { k } = step
-                    && let Some(before) = k.checked_sub(1)
-                {
-                    // Nobody reads that column any more.
-                    spread.flush((before..n).map(|i| &tiles[tiling.lower_index(i, before)]))?;
-                }
-                kernels.submit(cluster, step, &tiles)
-            })
-        };
-        let figures = spread.run_measured(flops::cholesky(tiling.order()), submit)?;
-        spread.agree(elimination.failure())?;
-        let tiles = spread.gathered(tiles)?;
-        Ok(Factored { factors: tiles.map(|tiles| LowerTiles::from_tiles(tiling, tiles)), figures })
+        cholesky_steps(n).try_for_each(|step| {
+            if let CholeskyStep::Potrf { k } = step
+                && let Some(before) = k.checked_sub(1)
+            {
+                // Nobody reads that column any more.
+                self.spread.flush((before..n).map(|i| &tiles[tiling.lower_index(i, before)]))?;
+            }
+            kernels.submit(*cluster, step, tiles)
+        })
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.elimination.failure().map(ToString::to_string)
+    }
+
+    fn gather(self: Box<Self>) -> Result<Option<LowerTiles>, ClusterError> {
+        let tiles = self.spread.gathered(self.tiles)?;
+        Ok(tiles.map(|tiles| LowerTiles::from_tiles(self.spread.tiling, tiles)))
     }
 }
 

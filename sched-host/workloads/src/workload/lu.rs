@@ -4,7 +4,7 @@ pub(super) mod on_arrays;
 
 use super::elimination::{Alone, Elimination, WithOne, WithTwo};
 use super::figures::run_measured;
-use super::ranks::{OnRanks, Spread, Submit};
+use super::ranks::{OnRanks, OnTiles, Spread, Submit, Work};
 use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
 use crate::linalg::{Entries, MatrixMarketError, RandomMatrix, ReadLimits, SquareTiles, Tile, Tiling, read_general};
 use crate::linalg::{LuStep, NoLuFactors, Precision, check_dominance, flops, lu_norms, lu_steps};
@@ -81,36 +81,58 @@ impl Workload for Lu {
 }
 
 impl OnRanks for Lu {
-    fn run_on(
-        cluster: &Cluster,
+    fn spread<'c>(
+        cluster: &'c Cluster,
         matrix: &(dyn Entries + Sync),
         tile_size: usize,
-    ) -> Result<Factored<Option<SquareTiles>>, ClusterError> {
-        let tiling = Tiling::new(matrix.order(), tile_size);
-        let spread = Spread { cluster, tiling };
-        if spread.has_devices()? {
-            return on_arrays::run_on::<f64>(&spread, matrix);
+        precision: Precision,
+    ) -> Result<OnTiles<'c, SquareTiles>, ClusterError> {
+        let spread = Spread::new(cluster, matrix, tile_size);
+        if precision == Precision::Single {
+            return on_arrays::spread::<f32>(spread, matrix);
         }
+        if spread.has_devices()? {
+            return on_arrays::spread::<f64>(spread, matrix);
+        }
+        let tiling = spread.tiling;
         let tiles = spread.matrix(matrix, tiling.square_tiles())?;
         let elimination = Elimination::new(cluster.runtime(), Self::NAME);
         let kernels = Kernels::new(&elimination, tiling);
+        Ok(OnTiles::new(flops::lu(tiling.order()), Spreading { spread, tiles, elimination, kernels }))
+    }
+}
+
+/// The tiles among ranks.
+struct Spreading<'c> {
+    spread: Spread<'c>,
+    tiles: Vec<Handle<Tile>>,
+    elimination: Elimination<'c, NoLuFactors>,
+    kernels: Kernels,
+}
+
+impl Work<SquareTiles> for Spreading<'_> {
+    fn submit(&self) -> Result<(), ClusterError> {
+        let Spreading { spread: Spread { cluster, tiling }, tiles, kernels, .. } = self;
         let n = tiling.n_tiles();
-        let submit = || {
-            lu_steps(n).try_for_each(|step| {
-                if let LuStep::Getrf { k } = step
-                    && let Some(before) = k.checked_sub(1)
-                {
-                    // Nobody reads that column and that row any more.
-                    let places = (before..n).map(|i| (i, before)).chain((k..n).map(|j| (before, j)));
-                    spread.flush(places.map(|(i, j)| &tiles[tiling.square_index(i, j)]))?;
-                }
-                kernels.submit(cluster, step, &tiles)
-            })
-        };
-        let figures = spread.run_measured(flops::lu(tiling.order()), submit)?;
-        spread.agree(elimination.failure())?;
-        let tiles = spread.gathered(tiles)?;
-        Ok(Factored { factors: tiles.map(|tiles| SquareTiles::from_tiles(tiling, tiles)), figures })
+        lu_steps(n).try_for_each(|step| {
+            if let LuStep::Getrf { k } = step
+                && let Some(before) = k.checked_sub(1)
+            {
+                // Nobody reads that column and that row any more.
+                let places = (before..n).map(|i| (i, before)).chain((k..n).map(|j| (before, j)));
+                self.spread.flush(places.map(|(i, j)| &tiles[tiling.square_index(i, j)]))?;
+            }
+            kernels.submit(*cluster, step, tiles)
+        })
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.elimination.failure().map(ToString::to_string)
+    }
+
+    fn gather(self: Box<Self>) -> Result<Option<SquareTiles>, ClusterError> {
+        let tiles = self.spread.gathered(self.tiles)?;
+        Ok(tiles.map(|tiles| SquareTiles::from_tiles(self.spread.tiling, tiles)))
     }
 }
 

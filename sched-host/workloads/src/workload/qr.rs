@@ -3,7 +3,7 @@
 pub(super) mod on_arrays;
 
 use super::figures::run_measured;
-use super::ranks::{OnRanks, Spread, Submit};
+use super::ranks::{OnRanks, OnTiles, Spread, Submit, Work};
 use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
 use crate::linalg::{Apply, INNER, Precision, QrStep, QrTiles, factor_shape, flops, orthogonality, qr_norms, qr_steps};
 use crate::linalg::{Entries, MatrixMarketError, RandomMatrix, ReadLimits, SquareTiles, Tile, Tiling, read_general};
@@ -82,16 +82,20 @@ impl Workload for Qr {
 }
 
 impl OnRanks for Qr {
-    fn run_on(
-        cluster: &Cluster,
+    fn spread<'c>(
+        cluster: &'c Cluster,
         matrix: &(dyn Entries + Sync),
         tile_size: usize,
-    ) -> Result<Factored<Option<QrTiles>>, ClusterError> {
-        let tiling = Tiling::new(matrix.order(), tile_size);
-        let spread = Spread { cluster, tiling };
-        if spread.has_devices()? {
-            return on_arrays::run_on::<f64>(&spread, matrix);
+        precision: Precision,
+    ) -> Result<OnTiles<'c, QrTiles>, ClusterError> {
+        let spread = Spread::new(cluster, matrix, tile_size);
+        if precision == Precision::Single {
+            return on_arrays::spread::<f32>(spread, matrix);
         }
+        if spread.has_devices()? {
+            return on_arrays::spread::<f64>(spread, matrix);
+        }
+        let tiling = spread.tiling;
         let panels = (0..tiling.n_tiles()).map(|k| ((k, k), (tiling.size(k), tiling.size(k))));
         let factors = tiling.lower_tiles().map(|(i, k)| ((i, k), factor_shape(tiling.size(k))));
         let data = Data {
@@ -101,28 +105,46 @@ impl OnRanks for Qr {
             factors: spread.zeros(factors)?,
         };
         let kernels = Kernels::new(cluster.runtime());
-        let n = tiling.n_tiles();
-        let submit = || {
-            qr_steps(n).try_for_each(|step| {
-                if let QrStep::Geqrt { k } = step
-                    && let Some(before) = k.checked_sub(1)
-                {
-                    // Nobody reads that column and that row any more.
-                    let column = (before..n).flat_map(|i| [data.tile(i, before), data.factor(i, before)]);
-                    let row = (k..n).map(|j| data.tile(before, j));
-                    spread.flush(column.chain(row).chain([&data.panels[before]]))?;
-                }
-                kernels.submit(cluster, step, &data)
-            })
-        };
-        let figures = spread.run_measured(flops::qr(tiling.order()), submit)?;
+        Ok(OnTiles::new(flops::qr(tiling.order()), Spreading { spread, data, kernels }))
+    }
+}
+
+/// The tiles among ranks.
+struct Spreading<'c> {
+    spread: Spread<'c>,
+    data: Data,
+    kernels: Kernels,
+}
+
+impl Work<QrTiles> for Spreading<'_> {
+    fn submit(&self) -> Result<(), ClusterError> {
+        let Spreading { spread, data, kernels } = self;
+        let n = spread.tiling.n_tiles();
+        qr_steps(n).try_for_each(|step| {
+            if let QrStep::Geqrt { k } = step
+                && let Some(before) = k.checked_sub(1)
+            {
+                // Nobody reads that column and that row any more.
+                let column = (before..n).flat_map(|i| [data.tile(i, before), data.factor(i, before)]);
+                let row = (k..n).map(|j| data.tile(before, j));
+                spread.flush(column.chain(row).chain([&data.panels[before]]))?;
+            }
+            kernels.submit(spread.cluster, step, data)
+        })
+    }
+
+    fn failure(&self) -> Option<String> {
+        None
+    }
+
+    fn gather(self: Box<Self>) -> Result<Option<QrTiles>, ClusterError> {
+        let Spreading { spread, data, .. } = *self;
         let (matrix, panels) = (spread.gathered(data.matrix)?, spread.gathered(data.panels)?);
         let parts = matrix.zip(panels).zip(spread.gathered(data.factors)?);
-        let factors = parts.map(|((matrix, panels), factors)| {
-            let matrix = SquareTiles::from_tiles(tiling, matrix);
+        Ok(parts.map(|((matrix, panels), factors)| {
+            let matrix = SquareTiles::from_tiles(spread.tiling, matrix);
             QrTiles { matrix, panels, factors }
-        });
-        Ok(Factored { factors, figures })
+        }))
     }
 }
 

@@ -2,14 +2,28 @@
 
 use super::figures::Figures;
 use super::{Factored, Workload, make_tiles};
-use crate::linalg::{Entries, Number, Tile, Tiling};
+use crate::linalg::{Entries, Number, Precision, Tile, Tiling};
 use sched_cluster::{Cluster, ClusterError};
+use sched_runtime::context::SchedContext;
 use sched_runtime::{AccessList, ArrayHandle, Codelet, Data, Handle, Runtime, SubmitError};
-use std::fmt::Display;
 use std::time::Instant;
 
 /// A factorisation that several ranks do together.
 pub trait OnRanks: Workload {
+    /// Makes the tiles of a matrix on the ranks that own them, with numbers of this precision. All ranks call it.
+    ///
+    /// # Errors
+    /// What fails on one rank fails on all, with the same word.
+    ///
+    /// # Panics
+    /// If `tile_size` is 0.
+    fn spread<'c>(
+        cluster: &'c Cluster,
+        matrix: &(dyn Entries + Sync),
+        tile_size: usize,
+        precision: Precision,
+    ) -> Result<OnTiles<'c, Self::Factors>, ClusterError>;
+
     /// Makes the tiles of a matrix on the ranks that own them, factorises it, and gathers the factors on rank 0. Each rank
     /// gets its own figures. All ranks call it.
     ///
@@ -22,7 +36,71 @@ pub trait OnRanks: Workload {
         cluster: &Cluster,
         matrix: &(dyn Entries + Sync),
         tile_size: usize,
-    ) -> Result<Factored<Option<Self::Factors>>, ClusterError>;
+    ) -> Result<Factored<Option<Self::Factors>>, ClusterError> {
+        let spread = Self::spread(cluster, matrix, tile_size, Precision::Double)?;
+        let Factored { factors, figures } = run_each(cluster, vec![(cluster.runtime().default_context(), spread)])?;
+        Ok(Factored { factors: factors.into_iter().next().flatten(), figures })
+    }
+}
+
+/// A factorisation whose tiles are on the ranks that own them.
+pub struct OnTiles<'c, F> {
+    /// Operations.
+    flops: f64,
+    work: Box<dyn Work<F> + 'c>,
+}
+
+impl<'c, F> OnTiles<'c, F> {
+    pub(super) fn new(flops: f64, work: impl Work<F> + 'c) -> OnTiles<'c, F> {
+        OnTiles { flops, work: Box::new(work) }
+    }
+}
+
+/// What a factorisation on ranks does. All ranks call each of these.
+pub(super) trait Work<F> {
+    /// Submits its tasks.
+    fn submit(&self) -> Result<(), ClusterError>;
+
+    /// Why there is no result, where a task has found that out.
+    fn failure(&self) -> Option<String>;
+
+    /// Takes the tiles out of the cluster, and makes factors of them on rank 0.
+    fn gather(self: Box<Self>) -> Result<Option<F>, ClusterError>;
+}
+
+/// Factorises several matrices at once, each in a scheduling context of this rank, and gathers their factors on rank 0.
+/// Each rank gets its own figures, of all of them. All ranks call it, with their own contexts.
+///
+/// # Errors
+/// What fails on one rank fails on all, with the same word.
+pub fn run_each<F>(
+    cluster: &Cluster,
+    all: Vec<(SchedContext, OnTiles<'_, F>)>,
+) -> Result<Factored<Vec<Option<F>>>, ClusterError> {
+    cluster.wait_all()?;
+    let before = cluster.runtime().stats();
+    let began = Instant::now();
+    for (context, on_tiles) in &all {
+        context.with(|| on_tiles.work.submit())?;
+    }
+    cluster.wait_all()?;
+    let makespan = began.elapsed();
+    let flops = all.iter().map(|(_, on_tiles)| on_tiles.flops).sum();
+    let figures = Figures::between(&before, &cluster.runtime().stats(), makespan, flops);
+    for (_, on_tiles) in &all {
+        agree(cluster, on_tiles.work.failure())?;
+    }
+    let factors = all.into_iter().map(|(_, on_tiles)| on_tiles.work.gather()).collect::<Result<_, _>>()?;
+    Ok(Factored { factors, figures })
+}
+
+/// Whether there is a result on all ranks; otherwise the reason of the rank that has one.
+fn agree(cluster: &Cluster, failure: Option<String>) -> Result<(), ClusterError> {
+    let words = cluster.exchange(failure.unwrap_or_default().as_bytes())?;
+    match words.iter().find(|word| !word.is_empty()) {
+        None => Ok(()),
+        Some(word) => Err(ClusterError::Failed(vec![String::from_utf8_lossy(word).into_owned()])),
+    }
 }
 
 /// Where tasks are submitted: to one runtime, or on all ranks.
@@ -67,6 +145,7 @@ impl Submit for Cluster {
 }
 
 /// A tiled matrix among ranks.
+#[derive(Clone, Copy)]
 pub(super) struct Spread<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) tiling: Tiling,
@@ -75,7 +154,11 @@ pub(super) struct Spread<'a> {
 /// A tile by its row and its column.
 type Index = (usize, usize);
 
-impl Spread<'_> {
+impl<'c> Spread<'c> {
+    pub(super) fn new(cluster: &'c Cluster, matrix: &(dyn Entries + Sync), tile_size: usize) -> Spread<'c> {
+        Spread { cluster, tiling: Tiling::new(matrix.order(), tile_size) }
+    }
+
     /// The tiles of a matrix; each rank makes its own.
     pub(super) fn matrix(
         &self,
@@ -160,32 +243,6 @@ impl Spread<'_> {
         tiles.into_iter().try_for_each(|tile| self.cluster.flush(tile))
     }
 
-    /// Submits a task graph of `flops` operations, waits for it on all ranks, and measures. The tasks are those of this
-    /// rank.
-    pub(super) fn run_measured(
-        &self,
-        flops: f64,
-        submit: impl FnOnce() -> Result<(), ClusterError>,
-    ) -> Result<Figures, ClusterError> {
-        self.cluster.wait_all()?;
-        let before = self.cluster.runtime().stats();
-        let began = Instant::now();
-        submit()?;
-        self.cluster.wait_all()?;
-        let makespan = began.elapsed();
-        Ok(Figures::between(&before, &self.cluster.runtime().stats(), makespan, flops))
-    }
-
-    /// Whether there is a result on all ranks; otherwise the reason of the rank that has one.
-    pub(super) fn agree(&self, failure: Option<&impl Display>) -> Result<(), ClusterError> {
-        let word = failure.map_or_else(String::new, ToString::to_string);
-        let words = self.cluster.exchange(word.as_bytes())?;
-        match words.iter().find(|word| !word.is_empty()) {
-            None => Ok(()),
-            Some(word) => Err(ClusterError::Failed(vec![String::from_utf8_lossy(word).into_owned()])),
-        }
-    }
-
     /// All tiles, on rank 0.
     pub(super) fn gathered(&self, tiles: Vec<Handle<Tile>>) -> Result<Option<Vec<Tile>>, ClusterError> {
         tiles.iter().try_for_each(|tile| self.cluster.give(tile, 0))?;
@@ -241,9 +298,10 @@ mod tests {
         let words = Cluster::local(
             3,
             |_| Ok(runtime("tree-eager", 1)),
-            |cluster| Cholesky::run_on(cluster, &matrix, 8).map(drop).expect_err("there is no factor").to_string(),
+            |cluster| Cholesky::run_on(cluster, &matrix, 8).map(drop),
         );
-        let words = words.expect("the ranks start");
+        let words = words.expect("the ranks start").into_iter();
+        let words: Vec<String> = words.map(|word| word.expect_err("there is no factor").to_string()).collect();
         assert!(words[0].contains("31 rows and columns"), "{}", words[0]);
         assert!(words.iter().all(|word| *word == words[0]), "{words:?}");
     }

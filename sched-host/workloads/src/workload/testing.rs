@@ -12,7 +12,7 @@ pub(crate) fn runtime(policy: &str, workers: usize) -> Runtime {
 }
 
 /// A builder of such a runtime.
-pub(super) fn builder(policy: &str, workers: usize) -> Builder {
+pub(crate) fn builder(policy: &str, workers: usize) -> Builder {
     Runtime::builder().registry(Arc::new(Registry::compiled_in())).policy(policy).workers(workers)
 }
 

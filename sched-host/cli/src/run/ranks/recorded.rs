@@ -11,6 +11,7 @@ use sched_graph::ranks::{Role, Shares};
 use sched_graph::{Lengths, TaskGraph};
 use sched_text::hash::fnv_1a;
 use sched_trace::Trace;
+use sched_workloads::linalg::Precision;
 use std::io::Write;
 use std::time::Duration;
 
@@ -63,6 +64,12 @@ impl Recorded {
         });
         let (Some(lengths), Some(sink)) = (self.lengths, files.record) else { return drawn };
         let graph = problem.graph().and_then(|graph| measured(graph, &lengths));
+        let graph = graph.map(|mut graph| {
+            if problem.precision == Precision::Single {
+                graph.data.iter_mut().for_each(|datum| datum.bytes /= 2);
+            }
+            graph
+        });
         let graph = graph.ok_or_else(|| miette!("the ranks did not run the tasks that {} has", problem.workload))?;
         drawn.and(problem.record(graph, sink, out))
     }

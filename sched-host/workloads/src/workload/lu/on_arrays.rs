@@ -7,7 +7,7 @@ use crate::linalg::{
 };
 use crate::workload::arrays::{Codelets, Kernels, by_library, over_blocks, register, sizes, take_back, tile};
 use crate::workload::figures::run_measured;
-use crate::workload::ranks::{Spread, Submit};
+use crate::workload::ranks::{OnTiles, Spread, Submit, Work};
 use crate::workload::{Factored, Workload, WorkloadError};
 use sched_cluster::ClusterError;
 use sched_cublas::{CudaQueue, Diagonal, Op, Side, Triangle};
@@ -39,20 +39,40 @@ pub(super) fn run<T: Number>(runtime: &Runtime, matrix: SquareTiles) -> Result<F
     Ok(Factored { factors: SquareTiles::from_tiles(tiling, take_back(runtime, tiles, shapes)?), figures })
 }
 
-/// See [`OnRanks::run_on`](crate::workload::OnRanks::run_on).
-pub(super) fn run_on<T: Number>(
-    spread: &Spread<'_>,
+/// See [`OnRanks::spread`](crate::workload::OnRanks::spread).
+pub(super) fn spread<'c, T: Number>(
+    spread: Spread<'c>,
     matrix: &(dyn Entries + Sync),
-) -> Result<Factored<Option<SquareTiles>>, ClusterError> {
-    let Spread { cluster, tiling } = *spread;
+) -> Result<OnTiles<'c, SquareTiles>, ClusterError> {
+    let Spread { cluster, tiling } = spread;
     let tiles = spread.arrays::<T>(matrix, tiling.square_tiles())?;
     let tasks = Tasks::new(cluster.runtime(), tiling);
-    let submit = || lu_steps(tiling.n_tiles()).try_for_each(|step| tasks.submit(cluster, step, &tiles));
-    let figures = spread.run_measured(flops::lu(tiling.order()), submit)?;
-    spread.agree(tasks.failure.get())?;
-    let shapes = tiling.square_tiles().map(|(i, j)| (tiling.size(i), tiling.size(j)));
-    let tiles = spread.gathered_arrays(tiles, shapes)?;
-    Ok(Factored { factors: tiles.map(|tiles| SquareTiles::from_tiles(tiling, tiles)), figures })
+    Ok(OnTiles::new(flops::lu(tiling.order()), Spreading { spread, tiles, tasks }))
+}
+
+/// The tiles among ranks.
+struct Spreading<'c, T: Number> {
+    spread: Spread<'c>,
+    tiles: Vec<ArrayHandle<T>>,
+    tasks: Tasks<T>,
+}
+
+impl<T: Number> Work<SquareTiles> for Spreading<'_, T> {
+    fn submit(&self) -> Result<(), ClusterError> {
+        let Spread { cluster, tiling } = self.spread;
+        lu_steps(tiling.n_tiles()).try_for_each(|step| self.tasks.submit(cluster, step, &self.tiles))
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.tasks.failure.get().map(ToString::to_string)
+    }
+
+    fn gather(self: Box<Self>) -> Result<Option<SquareTiles>, ClusterError> {
+        let tiling = self.spread.tiling;
+        let shapes = tiling.square_tiles().map(|(i, j)| (tiling.size(i), tiling.size(j)));
+        let tiles = self.spread.gathered_arrays(self.tiles, shapes)?;
+        Ok(tiles.map(|tiles| SquareTiles::from_tiles(tiling, tiles)))
+    }
 }
 
 /// The codelets.

@@ -8,7 +8,7 @@ use crate::linalg::{
 };
 use crate::workload::arrays::{Codelets, Kernels, register, sizes, take_back, tile};
 use crate::workload::figures::run_measured;
-use crate::workload::ranks::{Spread, Submit};
+use crate::workload::ranks::{OnTiles, Spread, Submit, Work};
 use crate::workload::{Factored, Workload, WorkloadError};
 use sched_cluster::ClusterError;
 use sched_runtime::{ArrayHandle, Codelet, KernelCall, Read, ReadWrite, Runtime, Write};
@@ -47,34 +47,53 @@ pub(super) fn run<T: Number>(runtime: &Runtime, matrix: QrTiles) -> Result<Facto
     Ok(Factored { factors, figures })
 }
 
-/// See [`OnRanks::run_on`](crate::workload::OnRanks::run_on).
-pub(super) fn run_on<T: Number>(
-    spread: &Spread<'_>,
+/// See [`OnRanks::spread`](crate::workload::OnRanks::spread).
+pub(super) fn spread<'c, T: Number>(
+    spread: Spread<'c>,
     matrix: &(dyn Entries + Sync),
-) -> Result<Factored<Option<QrTiles>>, ClusterError> {
-    let Spread { cluster, tiling } = *spread;
+) -> Result<OnTiles<'c, QrTiles>, ClusterError> {
+    let Spread { cluster, tiling } = spread;
     let size = |i| tiling.size(i);
-    let of_panels = || (0..tiling.n_tiles()).map(|k| ((k, k), (size(k), size(k))));
-    let of_factors = || tiling.lower_tiles().map(|(i, k)| ((i, k), factor_shape(size(k))));
+    let panels = (0..tiling.n_tiles()).map(|k| ((k, k), (size(k), size(k))));
+    let factors = tiling.lower_tiles().map(|(i, k)| ((i, k), factor_shape(size(k))));
     let data = Data::<T> {
         tiling,
         matrix: spread.arrays(matrix, tiling.square_tiles())?,
-        panels: spread.zero_arrays(of_panels())?,
-        factors: spread.zero_arrays(of_factors())?,
+        panels: spread.zero_arrays(panels)?,
+        factors: spread.zero_arrays(factors)?,
     };
     let tasks = Tasks::new(cluster.runtime(), tiling);
-    let submit = || qr_steps(tiling.n_tiles()).try_for_each(|step| tasks.submit(cluster, step, &data));
-    let figures = spread.run_measured(flops::qr(tiling.order()), submit)?;
-    let Data { matrix, panels, factors, .. } = data;
-    let shapes = tiling.square_tiles().map(|(i, j)| (size(i), size(j)));
-    let matrix = spread.gathered_arrays(matrix, shapes)?;
-    let panels = spread.gathered_arrays(panels, of_panels().map(|(_, shape)| shape))?;
-    let factors = spread.gathered_arrays(factors, of_factors().map(|(_, shape)| shape))?;
-    let factors = matrix.zip(panels).zip(factors).map(|((matrix, panels), factors)| {
-        let matrix = SquareTiles::from_tiles(tiling, matrix);
-        QrTiles { matrix, panels, factors }
-    });
-    Ok(Factored { factors, figures })
+    Ok(OnTiles::new(flops::qr(tiling.order()), Spreading { spread, data, tasks }))
+}
+
+/// The tiles among ranks.
+struct Spreading<'c, T: Number> {
+    spread: Spread<'c>,
+    data: Data<T>,
+    tasks: Tasks<T>,
+}
+
+impl<T: Number> Work<QrTiles> for Spreading<'_, T> {
+    fn submit(&self) -> Result<(), ClusterError> {
+        let Spread { cluster, tiling } = self.spread;
+        qr_steps(tiling.n_tiles()).try_for_each(|step| self.tasks.submit(cluster, step, &self.data))
+    }
+
+    fn failure(&self) -> Option<String> {
+        None
+    }
+
+    fn gather(self: Box<Self>) -> Result<Option<QrTiles>, ClusterError> {
+        let Spreading { spread, data: Data { tiling, matrix, panels, factors }, .. } = *self;
+        let size = |i| tiling.size(i);
+        let matrix = spread.gathered_arrays(matrix, tiling.square_tiles().map(|(i, j)| (size(i), size(j))))?;
+        let panels = spread.gathered_arrays(panels, (0..tiling.n_tiles()).map(|k| (size(k), size(k))))?;
+        let factors = spread.gathered_arrays(factors, tiling.lower_tiles().map(|(_, k)| factor_shape(size(k))))?;
+        Ok(matrix.zip(panels).zip(factors).map(|((matrix, panels), factors)| {
+            let matrix = SquareTiles::from_tiles(tiling, matrix);
+            QrTiles { matrix, panels, factors }
+        }))
+    }
 }
 
 /// The tiles as data of a runtime.
