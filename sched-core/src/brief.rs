@@ -2,14 +2,14 @@
 //!
 //! # Protocol
 //!
-//! A flag says whether the lock is taken. A thread takes it by changing the flag from false to true, and gives it back by
-//! storing false: a plain store, where a lock with a list of sleeping threads needs an atomic exchange to see whether
-//! somebody sleeps. So locking costs half.
+//! A flag says whether the lock is taken. A thread takes it by changing the flag from false to true, and gives it back
+//! by storing false: a plain store, where a lock with a list of sleeping threads needs an atomic exchange to see
+//! whether somebody sleeps. So locking costs half.
 //!
-//! The price is that nobody wakes a thread that waits. It looks again: at first at once, since such a lock is held for a few
-//! instructions; then after it has let other threads run, of which one may have been interrupted while it held the lock; at
-//! last after it has slept, for longer and longer, up to a millisecond. So a thread that waits for long costs next to
-//! nothing, and the holder runs whatever its priority is.
+//! The price is that nobody wakes a thread that waits. It looks again: at first at once, since such a lock is held for
+//! a few instructions; then after it has let other threads run, of which one may have been interrupted while it held
+//! the lock; at last after it has slept, for longer and longer, up to a millisecond. So a thread that waits for long
+//! costs next to nothing, and the holder runs whatever its priority is.
 
 use parking_lot::lock_api::{GuardNoSend, RawMutex};
 use std::hint::{cold_path, spin_loop};
@@ -18,8 +18,8 @@ use std::thread::{sleep, yield_now};
 use std::time::Duration;
 
 /// A lock that is held for a few instructions, by threads that seldom meet: the list of who waits for a task, a queue.
-/// Unlocking is a plain store, so locking costs half of what it costs elsewhere; a thread that has to wait for longer is
-/// late by up to a millisecond.
+/// Unlocking is a plain store, so locking costs half of what it costs elsewhere; a thread that has to wait for longer
+/// is late by up to a millisecond.
 ///
 /// ```
 /// use sched_core::Brief;

@@ -184,8 +184,8 @@ pub trait Component: Send + Sync + 'static {
     /// What the component has learnt, for the one that takes its place when the policy is swapped: a component of the
     /// same name and plugin, which stands for the same [topology object](Node::topology_object), gets it by
     /// [`import`](Self::import). The format is the component's own; a newer build may be the one that reads it. No
-    /// other call is in the tree meanwhile: no neighbour can be reached, and the clock does not run. Stored tasks are no
-    /// part of it: they are [drained](Self::drain).
+    /// other call is in the tree meanwhile: no neighbour can be reached, and the clock does not run. Stored tasks are
+    /// no part of it: they are [drained](Self::drain).
     fn export(&self, node: Node<'_>) -> Option<Vec<u8>> {
         let _ = node;
         None

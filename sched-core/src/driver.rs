@@ -7,13 +7,13 @@
 //! A crate of type `cdylib` implements [`Driver`] and exports it with [`export_driver!`](crate::export_driver). The
 //! host finds, checks and loads it as it does with components: see [`abi`](crate::abi).
 //!
-//! Where devices are driven one by one, [`Device`] and [`Devices`] are less to write: [`DriverOf`] finds the device of each
-//! call.
+//! Where devices are driven one by one, [`Device`] and [`Devices`] are less to write: [`DriverOf`] finds the device of
+//! each call.
 //!
 //! # Order and completion
 //!
-//! Copies and launches return at once, with a [`Token`]. Operations in one queue of a device begin in the order of their
-//! calls; those in different queues may overlap. An operation begins when the operations whose tokens it names in
+//! Copies and launches return at once, with a [`Token`]. Operations in one queue of a device begin in the order of
+//! their calls; those in different queues may overlap. An operation begins when the operations whose tokens it names in
 //! [`Order::after`] have ended. The host asks for the end with [`Driver::poll`] or [`Driver::wait`] until one reports
 //! it; the token is not used afterwards. Operations on a buffer that [`Driver::free`] names have ended.
 //!

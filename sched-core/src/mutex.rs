@@ -7,11 +7,11 @@ thread_local! {
     static HELD: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
-/// A lock for the state of a component. It is a [`Brief`] one: hold it for moments. In a debug build it also records that
-/// the thread holds it, so that a hop made meanwhile panics with the name of the hop.
+/// A lock for the state of a component. It is a [`Brief`] one: hold it for moments. In a debug build it also records
+/// that the thread holds it, so that a hop made meanwhile panics with the name of the hop.
 ///
-/// Each plugin has its own copy of the lock's code, of its own version. Only one library may therefore use a given lock:
-/// keep it inside the component.
+/// Each plugin has its own copy of the lock's code, of its own version. Only one library may therefore use a given
+/// lock: keep it inside the component.
 #[derive(Default, Debug)]
 pub struct Mutex<T> {
     inner: Brief<T>,

@@ -1,9 +1,9 @@
 //! Forces among bodies in a plane, by a tree whose distant nodes stand for their bodies (Barnes and Hut, 1986).
 //!
-//! Both passes are recursions in which a task ends with the tasks that are nested in it. The first one summarises: a node
-//! is ready when its children are, without a counter. The second one divides the bodies whose forces are computed; all of
-//! its tasks read the same tree. Bodies are sorted along a curve, so the bodies and the nodes of each subtree are parts
-//! of one array.
+//! Both passes are recursions in which a task ends with the tasks that are nested in it. The first one summarises: a
+//! node is ready when its children are, without a counter. The second one divides the bodies whose forces are computed;
+//! all of its tasks read the same tree. Bodies are sorted along a curve, so the bodies and the nodes of each subtree
+//! are parts of one array.
 //!
 //! rayon's recursion does the same on as many threads, for comparison.
 //!

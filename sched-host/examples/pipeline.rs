@@ -1,8 +1,8 @@
 //! A video pipeline: frames are decoded, filtered by strips, and encoded in order, with few of them in memory at once.
 //!
 //! Data is all that orders the tasks: the decoder and the encoder have a state that each frame changes, and strips are
-//! parts of a frame. The bound on tasks in flight makes the program wait where it is ahead, so memory does not grow with
-//! the length of the film.
+//! parts of a frame. The bound on tasks in flight makes the program wait where it is ahead, so memory does not grow
+//! with the length of the film.
 //!
 //! rayon does the same for comparison: it decodes some frames while it smoothes and encodes those before.
 //!

@@ -39,7 +39,8 @@ fn a_plan_moves_work_away_from_a_device_that_is_slower_than_its_models_say() {
     assert!(slower.unknown(&graph, &platform).is_empty());
     let undisturbed = makespan(&graph, &platform, "tree-plan", Noise::default());
     let learnt = makespan(&graph, &platform, "tree-plan", slower);
-    // One of three devices at half its speed leaves five sixths of what they do; who does not notice takes twice as long.
+    // One of three devices at half its speed leaves five sixths of what they do; who does not notice takes twice as
+    // long.
     assert!((1.1..1.35).contains(&(learnt / undisturbed)), "{undisturbed} s, then {learnt} s");
 }
 

@@ -292,7 +292,8 @@ fn what_cannot_run_is_reported() {
     insta::assert_snapshot!(error, @"task 0 needs 3000000 bytes of the memory `gpu`, which has 1000000");
 }
 
-/// Without a copy engine, what is fetched ahead takes its time from the worker beside it; what a worker waits for does not.
+/// Without a copy engine, what is fetched ahead takes its time from the worker beside it; what a worker waits for does
+/// not.
 #[test]
 fn copies_by_workers_take_their_time() {
     let makespan = |device: &str, bytes: u64| {

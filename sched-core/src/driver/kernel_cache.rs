@@ -1,8 +1,8 @@
 //! Compiled kernels on disk, so that the next process does not compile them again.
 //!
-//! A file has all that its content depends on, and a hash over everything: one that is damaged, cut off, or of something
-//! else whose name has the same hash is as good as none, and is replaced. Files are written beside and renamed, so a
-//! reader sees a complete one, and the last of several writers stays.
+//! A file has all that its content depends on, and a hash over everything: one that is damaged, cut off, or of
+//! something else whose name has the same hash is as good as none, and is replaced. Files are written beside and
+//! renamed, so a reader sees a complete one, and the last of several writers stays.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -64,8 +64,8 @@ impl KernelCache {
         }
     }
 
-    /// A module by `load` of the stored binary; where there is none, or `load` refuses it, by `compile`, whose binary is
-    /// stored unless it is empty. `key` is all that the binary depends on: source, options, device, and versions of
+    /// A module by `load` of the stored binary; where there is none, or `load` refuses it, by `compile`, whose binary
+    /// is stored unless it is empty. `key` is all that the binary depends on: source, options, device, and versions of
     /// driver and compiler. Where source or options include other files, nothing is stored.
     ///
     /// # Errors

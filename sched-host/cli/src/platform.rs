@@ -37,8 +37,9 @@ enum What {
 ///
 /// Workers and memory nodes are those that `sched topology` shows. The costs of submission, of scheduling and of wakes
 /// are measured with empty tasks, the times of kernels by small factorisations with every worker at work, and, with
-/// several memory nodes, the transfers between them. Of devices, the kernels that they have are measured, and the copies
-/// from and to them; cores and devices are all at work meanwhile. It takes some seconds, on a machine without other load.
+/// several memory nodes, the transfers between them. Of devices, the kernels that they have are measured, and the
+/// copies from and to them; cores and devices are all at work meanwhile. It takes some seconds, on a machine without
+/// other load.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   sched platform this > here.kdl

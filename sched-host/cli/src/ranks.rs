@@ -95,8 +95,8 @@ impl Ranks {
 }
 
 impl Ranks {
-    /// Runs `body` on each rank here, with the runtimes that `start` makes. Returns what rank 0 gives; in processes of other
-    /// ranks, the exit code.
+    /// Runs `body` on each rank here, with the runtimes that `start` makes. Returns what rank 0 gives; in processes of
+    /// other ranks, the exit code.
     pub(crate) fn launch<T: Send>(
         self,
         start: impl Fn() -> Result<Runtime, StartError>,
@@ -123,8 +123,8 @@ impl Ranks {
     }
 }
 
-/// The number of cores that the ranks of this machine share, if they have fewer hardware threads than workers. All ranks
-/// call it: `mpirun` may have bound each to some.
+/// The number of cores that the ranks of this machine share, if they have fewer hardware threads than workers. All
+/// ranks call it: `mpirun` may have bound each to some.
 pub(crate) fn shared_cores(
     cluster: &Cluster,
     workers: usize,

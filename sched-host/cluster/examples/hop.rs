@@ -1,7 +1,7 @@
 //! The time of a hop: a chain of empty tasks that alternates between two ranks, each with one worker.
 //!
-//! Run it with `cargo run --release -p sched-cluster --example hop` for ranks of one process, or build it with `--features
-//! mpi` and run it with `mpirun -n 2 target/release/examples/hop`. The number of hops may follow.
+//! Run it with `cargo run --release -p sched-cluster --example hop` for ranks of one process, or build it with
+//! `--features mpi` and run it with `mpirun -n 2 target/release/examples/hop`. The number of hops may follow.
 #![allow(clippy::print_stdout, reason = "it is a program for people")]
 
 use sched_cluster::{Cluster, ClusterError};

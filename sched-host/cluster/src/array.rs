@@ -13,8 +13,8 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// An [array](ArrayHandle) of the runtime on every rank, of which each rank owns some parts: a slice of the parts' handles.
-/// Made with [`Cluster::register_array`].
+/// An [array](ArrayHandle) of the runtime on every rank, of which each rank owns some parts: a slice of the parts'
+/// handles. Made with [`Cluster::register_array`].
 pub struct RankArray<T> {
     whole: ArrayHandle<T>,
     parts: Partition<ArrayHandle<T>>,
@@ -50,13 +50,13 @@ impl<T> RankArray<T> {
 }
 
 impl Cluster {
-    /// Registers an array of `len` values in parts of nearly equal length, at least one: neighbouring parts on one rank,
-    /// and on each rank nearly as many. `values` makes those of a range of places, on the rank that owns it. All ranks call
-    /// it.
+    /// Registers an array of `len` values in parts of nearly equal length, at least one: neighbouring parts on one
+    /// rank, and on each rank nearly as many. `values` makes those of a range of places, on the rank that owns it. All
+    /// ranks call it.
     ///
-    /// Tasks may name parts, and the [whole](RankArray::whole), in any order, and see slices: as if they ran one after the
-    /// other, in the order of submission. A task that names the whole gets all parts, and what it writes goes back to their
-    /// owners. Each rank has memory for the whole, of which the system gives what is used.
+    /// Tasks may name parts, and the [whole](RankArray::whole), in any order, and see slices: as if they ran one after
+    /// the other, in the order of submission. A task that names the whole gets all parts, and what it writes goes back
+    /// to their owners. Each rank has memory for the whole, of which the system gives what is used.
     ///
     /// ```
     /// # use sched_cluster::{Cluster, ClusterError};
@@ -113,8 +113,8 @@ impl Cluster {
         Ok(array)
     }
 
-    /// Registers an array of `len` values that a rank owns, all of them: `values` makes them there. Elsewhere it stands for a
-    /// copy. Tasks see slices, and devices may hold them. All ranks call it.
+    /// Registers an array of `len` values that a rank owns, all of them: `values` makes them there. Elsewhere it stands
+    /// for a copy. Tasks see slices, and devices may hold them. All ranks call it.
     ///
     /// # Errors
     /// [`ClusterError::NoRank`]; as for [`register_array`](Self::register_array).
@@ -132,8 +132,8 @@ impl Cluster {
         Ok(array)
     }
 
-    /// Takes an array that one rank owns out of the cluster, after the tasks so far. Its owner gets the values. All ranks
-    /// call it.
+    /// Takes an array that one rank owns out of the cluster, after the tasks so far. Its owner gets the values. All
+    /// ranks call it.
     ///
     /// # Errors
     /// If no rank owns it, or its values were not computed.

@@ -2,10 +2,10 @@
 //!
 //! All ranks run the same program and submit the same tasks in the same order. Each datum has an owner. A task runs on
 //! the rank that owns what it writes (or [where the program says](Cluster::submit_on)); what it reads from elsewhere is
-//! sent to it once, and kept until it is written again: by the owner, or where many need it by one of those that have it
-//! already, along a [tree](sched_graph::ranks::Holders). That is the scheme of StarPU-MPI (Agullo et al.,
-//! *Achieving High Performance on Supercomputers with a Sequential Task-based Programming Model*, IEEE TPDS 2017). There
-//! is no central scheduler: the policy decides on each rank among the tasks there.
+//! sent to it once, and kept until it is written again: by the owner, or where many need it by one of those that have
+//! it already, along a [tree](sched_graph::ranks::Holders). That is the scheme of StarPU-MPI (Agullo et al.,
+//! *Achieving High Performance on Supercomputers with a Sequential Task-based Programming Model*, IEEE TPDS 2017).
+//! There is no central scheduler: the policy decides on each rank among the tasks there.
 //!
 //! ```
 //! use sched_cluster::{Cluster, ClusterError};
@@ -148,8 +148,8 @@ impl Cluster {
     /// rank.
     ///
     /// # Errors
-    /// If MPI does not start, or was started before; [`ClusterError::Unequal`] on every rank if not all of them run the same
-    /// program with the same policy.
+    /// If MPI does not start, or was started before; [`ClusterError::Unequal`] on every rank if not all of them run the
+    /// same program with the same policy.
     #[cfg(feature = "mpi")]
     pub fn mpi(runtime: Runtime) -> Result<Cluster, ClusterError> {
         use mpi::Threading;
@@ -173,8 +173,8 @@ impl Cluster {
         self.compare("the policy", &format!("`{}` ({:016x})", context.policy(), text as u64))
     }
 
-    /// Checks that what each rank gives is the same on all of them: what a program reads from its command line and files,
-    /// for instance. All ranks call it.
+    /// Checks that what each rank gives is the same on all of them: what a program reads from its command line and
+    /// files, for instance. All ranks call it.
     ///
     /// ```
     /// # use sched_cluster::Cluster;
@@ -236,8 +236,8 @@ impl Cluster {
         self.ranks
     }
 
-    /// The runtime of this rank. Tasks that are submitted to it directly are this rank's own affair; they may use data of
-    /// the cluster only to read what is here.
+    /// The runtime of this rank. Tasks that are submitted to it directly are this rank's own affair; they may use data
+    /// of the cluster only to read what is here.
     #[must_use]
     pub fn runtime(&self) -> &Runtime {
         &self.runtime
@@ -285,9 +285,10 @@ impl Cluster {
         among.agree(lack().or_else(|| problem.map(|error| error.to_string())).as_deref())
     }
 
-    /// Tells the others that this rank ends, and why: it does not do its part any more. What they await from it fails, and
-    /// so do all values that are on their way to them; their next [`wait_all`](Self::wait_all) fails with the number of this
-    /// rank and these words. A program whose rank returns an error calls it before; [`local`](Self::local) does so itself.
+    /// Tells the others that this rank ends, and why: it does not do its part any more. What they await from it fails,
+    /// and so do all values that are on their way to them; their next [`wait_all`](Self::wait_all) fails with the
+    /// number of this rank and these words. A program whose rank returns an error calls it before;
+    /// [`local`](Self::local) does so itself.
     ///
     /// ```
     /// # use sched_cluster::Cluster;
@@ -332,9 +333,9 @@ impl Cluster {
         self.office.give_up_values(&why);
     }
 
-    /// Bounds what this rank has in flight: a submission waits until fewer than `most` of its tasks, and of the values that
-    /// it sends or receives, have not ended, the oldest first. So the memory of a program grows with the bound, and not
-    /// with the number of its tasks. Ranks may have different bounds, and 0 counts as 1. Without a bound,
+    /// Bounds what this rank has in flight: a submission waits until fewer than `most` of its tasks, and of the values
+    /// that it sends or receives, have not ended, the oldest first. So the memory of a program grows with the bound,
+    /// and not with the number of its tasks. Ranks may have different bounds, and 0 counts as 1. Without a bound,
     /// [`Builder::bound_tasks`](sched_runtime::Builder::bound_tasks) bounds the tasks alone.
     pub fn bound_in_flight(&self, most: usize) {
         self.state.lock().traffic.bound(most);

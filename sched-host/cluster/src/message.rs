@@ -19,8 +19,8 @@ pub trait Message: Send + Sync + 'static {
     /// Where a message of the same length goes.
     fn bytes_mut(&mut self) -> &mut [u8];
 
-    /// What values of the same length differ in beside their bytes, such as the number of rows of a matrix. A value may be
-    /// received where another of the same type, length and shape has been.
+    /// What values of the same length differ in beside their bytes, such as the number of rows of a matrix. A value may
+    /// be received where another of the same type, length and shape has been.
     fn shape(&self) -> u64 {
         0
     }

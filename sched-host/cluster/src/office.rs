@@ -2,15 +2,15 @@
 //!
 //! # Who does it
 //!
-//! Whoever asks for a message to be sent or received does at once what can be done, and so does a worker that has no task:
-//! a message needs no wake of another thread. One of them [serves](Desk::serve) at a time. Others leave their errand in the
-//! queue, which the one that serves looks at again after it has left: nothing stays there unseen.
+//! Whoever asks for a message to be sent or received does at once what can be done, and so does a worker that has no
+//! task: a message needs no wake of another thread. One of them [serves](Desk::serve) at a time. Others leave their
+//! errand in the queue, which the one that serves looks at again after it has left: nothing stays there unseen.
 //!
 //! Where messages arrive without a thread of this process that would know, workers without a task look for them a while
-//! longer than for tasks, unless others need their processor, and a thread looks for them too, since all workers may be busy or asleep: while messages are
-//! awaited or being sent, the more seldom the longer nothing has moved; and when nothing is, it sleeps until there is
-//! something. So the one that waits learns of a message late by a share of the time for which it has waited: ranks that
-//! wait for each other become faster with each message, and not slower.
+//! longer than for tasks, unless others need their processor, and a thread looks for them too, since all workers may be
+//! busy or asleep: while messages are awaited or being sent, the more seldom the longer nothing has moved; and when
+//! nothing is, it sleeps until there is something. So the one that waits learns of a message late by a share of the
+//! time for which it has waited: ranks that wait for each other become faster with each message, and not slower.
 
 use crate::memory::Memory;
 use crate::quiet::{Notice, Quiet};
@@ -152,7 +152,8 @@ impl Desk {
         self.serve();
     }
 
-    /// Does what is to be done, unless another thread does. Returns what is left to wait for, if this thread was the one.
+    /// Does what is to be done, unless another thread does. Returns what is left to wait for, if this thread was the
+    /// one.
     pub(crate) fn serve(&self) -> Option<Left> {
         let left = loop {
             // With the fence below: either this thread serves, or the one that does sees the errand afterwards.
@@ -418,7 +419,8 @@ impl Clerk {
         self.lost_values.get_or_insert_with(|| Arc::clone(why));
     }
 
-    /// Fails what is awaited from a rank that has ended, now and later, and all values: those of others may need its own.
+    /// Fails what is awaited from a rank that has ended, now and later, and all values: those of others may need its
+    /// own.
     fn lose_rank(&mut self, rank: usize, why: &Arc<str>) {
         for room in self.awaited.remove(&(rank, Tag::OWN)).into_iter().flatten() {
             self.waiting -= 1;

@@ -44,9 +44,9 @@ pub(crate) fn range(len: usize, parts: usize, part: usize) -> Range<usize> {
 }
 
 impl Cluster {
-    /// Registers a vector of `len` values in parts of nearly equal length, at least one: neighbouring parts on one rank,
-    /// and on each rank nearly as many. `values` makes those of a range of places, on the rank that owns it. All ranks call
-    /// it.
+    /// Registers a vector of `len` values in parts of nearly equal length, at least one: neighbouring parts on one
+    /// rank, and on each rank nearly as many. `values` makes those of a range of places, on the rank that owns it. All
+    /// ranks call it.
     ///
     /// ```
     /// # use sched_cluster::{Cluster, ClusterError};

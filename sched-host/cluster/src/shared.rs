@@ -41,11 +41,11 @@ impl Cluster {
         Ok(handle)
     }
 
-    /// Registers data that a rank owns, and to which tasks with [`Redux`](sched_runtime::Redux) access add wherever they
-    /// run: on each rank to a part of its own, which begins with what `init` returns, and is added to the value by
+    /// Registers data that a rank owns, and to which tasks with [`Redux`](sched_runtime::Redux) access add wherever
+    /// they run: on each rank to a part of its own, which begins with what `init` returns, and is added to the value by
     /// `combine` before a task, or a [`bring`](Self::bring), reads it. Parts are added along a tree, in an order that
-    /// depends on the program and the number of ranks alone, and so does the result. All ranks register the same data in
-    /// the same order.
+    /// depends on the program and the number of ranks alone, and so does the result. All ranks register the same data
+    /// in the same order.
     ///
     /// ```
     /// # use sched_cluster::{Cluster, ClusterError};
@@ -175,8 +175,8 @@ impl Cluster {
         })
     }
 
-    /// Drops the copies of data outside its owner, after the tasks so far. Their memory is used for values of the same size
-    /// that are received from then on, and given back beyond 64 MiB. All ranks call it.
+    /// Drops the copies of data outside its owner, after the tasks so far. Their memory is used for values of the same
+    /// size that are received from then on, and given back beyond 64 MiB. All ranks call it.
     ///
     /// # Errors
     /// If no rank owns the data.

@@ -41,11 +41,12 @@ impl MessageLog {
 impl Cluster {
     /// Takes what all ranks have recorded since their start, or since the last call, as one trace, in which ranks are
     /// processes and messages are arrows between them; rank 0 gets it. Tasks have their place in the order in which all
-    /// ranks submit them, from 1, as those of a [simulation](sched_graph::TaskGraph) do. `None` if no rank records events
-    /// ([`Builder::trace`](sched_runtime::Builder::trace)). All ranks call it, after [`wait_all`](Self::wait_all).
+    /// ranks submit them, from 1, as those of a [simulation](sched_graph::TaskGraph) do. `None` if no rank records
+    /// events ([`Builder::trace`](sched_runtime::Builder::trace)). All ranks call it, after
+    /// [`wait_all`](Self::wait_all).
     ///
-    /// Each rank has a clock of its own. How they differ is measured by messages, up to half of the time that one of them
-    /// takes there and back.
+    /// Each rank has a clock of its own. How they differ is measured by messages, up to half of the time that one of
+    /// them takes there and back.
     ///
     /// ```
     /// # use sched_cluster::{Cluster, ClusterError};

@@ -1,6 +1,6 @@
 //! cuBLAS and cuSOLVER for kernels on NVIDIA devices, as raw closures of codelets call them
-//! ([`device_raw`](sched_runtime::CodeletBuilder::device_raw)). Nothing of CUDA is needed to build: the libraries are loaded
-//! when they are first asked for, and a program does without them where they are absent.
+//! ([`device_raw`](sched_runtime::CodeletBuilder::device_raw)). Nothing of CUDA is needed to build: the libraries are
+//! loaded when they are first asked for, and a program does without them where they are absent.
 //!
 //! ```
 //! use sched_core::Arch;

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The environment variable with folders in which the libraries are looked for first, joined by `:`; `none` turns them off.
+/// The environment variable with folders in which the libraries are looked for first, joined by `:`; `none` turns them
+/// off.
 pub const LIBRARIES_VARIABLE: &str = "SCHED_CUDA_LIBRARIES";
 
 /// File names of cuBLAS, the newest version first: the functions that are used here are the same since CUDA 4.

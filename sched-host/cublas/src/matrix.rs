@@ -26,7 +26,8 @@ impl<T> Clone for DeviceTile<T> {
 impl<T> Copy for DeviceTile<T> {}
 
 impl<T> DeviceTile<T> {
-    /// A matrix of this many rows and columns whose columns follow one another, in an array of `len` elements at `first`.
+    /// A matrix of this many rows and columns whose columns follow one another, in an array of `len` elements at
+    /// `first`.
     pub(crate) fn new(first: u64, len: usize, rows: usize, columns: usize) -> Result<DeviceTile<T>, CudaMathError> {
         let shape = |message: String| CudaMathError::Shape { message };
         let fits = rows.checked_mul(columns).is_some_and(|needed| needed <= len);

@@ -90,8 +90,8 @@ impl<'a> CudaQueue<'a> {
         if m == 0 || n == 0 {
             return Ok(());
         }
-        // SAFETY: all elements are inside arrays of the device, which are there until the queue has come to its end; the
-        // scalars are read during the call.
+        // SAFETY: all elements are inside arrays of the device, which are there until the queue has come to its end;
+        // the scalars are read during the call.
         let status = unsafe {
             (T::blas(&self.math.blas).gemm)(
                 self.blas(),
@@ -187,7 +187,8 @@ impl<'a> CudaQueue<'a> {
     }
 
     /// A := L with A = L·Lᵀ in the lower triangle of A, or U with A = Uᵀ·U in the upper one. `check` gets cuSOLVER's
-    /// `devInfo`: 0, or the order of the first leading minor that is not positive definite; its error makes the task fail.
+    /// `devInfo`: 0, or the order of the first leading minor that is not positive definite; its error makes the task
+    /// fail.
     ///
     /// # Errors
     /// If A is not square, cuSOLVER is not there or refuses, or there is no room for it to work in.

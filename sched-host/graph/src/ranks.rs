@@ -1,7 +1,8 @@
 //! What all ranks of a cluster know of tasks and data, since all of them see the same tasks in the same order: where a
 //! task runs, who has a value, and who sends it to whom.
 //!
-//! The rules are those that `sched-cluster` goes by with real ranks. [`Shares`] applies them to a graph, for simulations.
+//! The rules are those that `sched-cluster` goes by with real ranks. [`Shares`] applies them to a graph, for
+//! simulations.
 
 mod grid;
 mod holders;
@@ -17,8 +18,8 @@ pub use shares::{Message, MessageId, Role, Share, Shares};
 
 use crate::AccessMode;
 
-/// The rank that runs a task with these accesses: the owner of the first datum that it writes, or else of the first that it
-/// accesses, or else `by_turns`. Each access comes with the owner of the data.
+/// The rank that runs a task with these accesses: the owner of the first datum that it writes, or else of the first
+/// that it accesses, or else `by_turns`. Each access comes with the owner of the data.
 ///
 /// ```
 /// use sched_graph::AccessMode::{Read, ReadWrite};

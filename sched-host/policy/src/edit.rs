@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 /// ```
 /// use sched_policy::{Component, PolicyEdit, Source};
 ///
-/// let edit = PolicyEdit::new().add_parent("worker", "best-implementation").remove_parent("fifo").add_parent("eager", "prio");
-/// let edited = edit.apply(Source::find("tree-eager")?.policy()?)?;
+/// let edit = PolicyEdit::new().add_parent("worker", "best-implementation").remove_parent("fifo").add_parent("eager",
+/// "prio"); let edited = edit.apply(Source::find("tree-eager")?.policy()?)?;
 /// assert!(edited.to_kdl().contains("prio {\n        eager"));
 /// # Ok::<(), sched_text::Findings>(())
 /// ```

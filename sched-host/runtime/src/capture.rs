@@ -237,8 +237,9 @@ impl Runtime {
     }
 
     /// From now on, captured lengths of kernels on cores are the time that the processor works for the thread of their
-    /// worker, without its waits for the processor: where workers have more threads than there are cores, or other programs
-    /// run, that is how long kernels take alone. Of a parallel task it is the time of the worker that leads it.
+    /// worker, without its waits for the processor: where workers have more threads than there are cores, or other
+    /// programs run, that is how long kernels take alone. Of a parallel task it is the time of the worker that leads
+    /// it.
     pub fn capture_processor_time(&self) {
         if let Some(capture) = &self.core.backend.capture {
             capture.of_processor.store(true, Relaxed);

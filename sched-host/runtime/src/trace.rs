@@ -49,7 +49,8 @@ impl TraceWriter {
 }
 
 impl Runtime {
-    /// Adds events to those that are recorded; `None` unless the runtime was [built](crate::Builder::trace) to record any.
+    /// Adds events to those that are recorded; `None` unless the runtime was [built](crate::Builder::trace) to record
+    /// any.
     #[must_use]
     pub fn trace_writer(&self) -> Option<TraceWriter> {
         let backend = &self.core.backend;

@@ -279,8 +279,8 @@ impl Worker {
         Outcome::Done
     }
 
-    /// Brings the data of a task to the memory node of the first member of the crew. Returns on failure whether it was a
-    /// panic, and the message.
+    /// Brings the data of a task to the memory node of the first member of the crew. Returns on failure whether it was
+    /// a panic, and the message.
     #[cold]
     #[inline(never)]
     fn bring(&self, memories: &Memories, slot: &Slot, job: &dyn Job, crew: &Crew<'_>) -> Result<(), (bool, String)> {

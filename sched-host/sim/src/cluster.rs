@@ -1,9 +1,9 @@
 //! Simulated clusters: nodes, each with workers, memories and a tree of its own, and a network between them.
 //!
 //! A [`ClusterSimulation`] runs a graph on a [`Cluster`] as `sched-cluster` runs a program on real ranks, by the same
-//! rules ([`sched_graph::ranks`]): each datum has an owner, a task runs on the node that owns what it writes, and what it
-//! reads from elsewhere is sent there once, and kept until it is written again. The scheduler of a node sees only the
-//! tasks of that node.
+//! rules ([`sched_graph::ranks`]): each datum has an owner, a task runs on the node that owns what it writes, and what
+//! it reads from elsewhere is sent there once, and kept until it is written again. The scheduler of a node sees only
+//! the tasks of that node.
 //!
 //! Each node is a simulation of its own ([`Platform`]); all share one clock. A message is sent when its value is
 //! computed, and its task on the other side waits for it as for any other. The [`Network`] says how long it takes.
@@ -14,9 +14,9 @@
 //! # let registry = sched_tree::plugin::Registry::compiled_in();
 //!
 //! let cluster = Cluster::named("cluster:4x12")?;
-//! let outcome = ClusterSimulation::new(cholesky(16, 512), cluster).policy("tree-prio").registry(registry.into()).run()?;
-//! assert_eq!(outcome.nodes.iter().map(|node| node.tasks).sum::<u64>(), 16 * 17 * 18 / 6);
-//! assert!(outcome.messages > 0);
+//! let outcome = ClusterSimulation::new(cholesky(16, 512),
+//! cluster).policy("tree-prio").registry(registry.into()).run()?; assert_eq!(outcome.nodes.iter().map(|node|
+//! node.tasks).sum::<u64>(), 16 * 17 * 18 / 6); assert!(outcome.messages > 0);
 //! # Ok::<(), sched_sim::SimError>(())
 //! ```
 
@@ -57,8 +57,8 @@ pub struct Cluster {
     pub shared: Vec<SharedCores>,
 }
 
-/// Nodes that share cores, as ranks of a machine with fewer cores than they have workers. What their workers do on cores
-/// goes on at the same part of its speed while they ask for more.
+/// Nodes that share cores, as ranks of a machine with fewer cores than they have workers. What their workers do on
+/// cores goes on at the same part of its speed while they ask for more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SharedCores {
     /// The nodes, by rank.

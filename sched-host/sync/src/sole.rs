@@ -1,11 +1,11 @@
-//! Values that one thread changes without locks while no other thread does: what submissions change, since most programs
-//! submit from one thread.
+//! Values that one thread changes without locks while no other thread does: what submissions change, since most
+//! programs submit from one thread.
 //!
 //! # Protocol
 //!
-//! The first thread that [enters](Sole::enter) becomes the holder. As long as it is, it is *alone* inside: it says that it
-//! is inside, looks whether it is still the holder, and then uses [values](InTurn) without their locks. That costs plain
-//! loads and stores.
+//! The first thread that [enters](Sole::enter) becomes the holder. As long as it is, it is *alone* inside: it says that
+//! it is inside, looks whether it is still the holder, and then uses [values](InTurn) without their locks. That costs
+//! plain loads and stores.
 //!
 //! Another thread that enters ends this for good. It
 //! 1. takes the holder's place away;
@@ -13,8 +13,8 @@
 //! 3. says that values are *shared*: from now on each thread, the former holder included, locks them.
 //!
 //! *Nobody is inside with somebody who is alone.* Between the holder's word that it is inside and its look at its place
-//! stands a light fence, and a heavy one between steps 1 and 2: so the holder sees that its place is taken, and locks as
-//! all others do, or the other thread sees it inside, and waits. What the holder changed is seen by those who lock
+//! stands a light fence, and a heavy one between steps 1 and 2: so the holder sees that its place is taken, and locks
+//! as all others do, or the other thread sees it inside, and waits. What the holder changed is seen by those who lock
 //! afterwards: step 2 reads its word that it has left, and they read that of step 3.
 //!
 //! The holder must not wait inside for anything that a thread has while it enters: it would wait for itself. So whoever

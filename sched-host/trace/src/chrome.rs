@@ -1,9 +1,9 @@
 //! The Trace Event Format of Perfetto and `chrome://tracing`.
 //!
 //! Three "processes" group the tracks: the workers, the links between memories, and the scheduler, with a counter for
-//! each node that stored tasks and a mark for each refusal, fault and line of the log. Where there are several ranks, the
-//! workers of each are a process of their own, with a track for the messages that it sends and one for those that it
-//! receives, and an arrow from one to the other for each message. A worker that the hypervisor
+//! each node that stored tasks and a mark for each refusal, fault and line of the log. Where there are several ranks,
+//! the workers of each are a process of their own, with a track for the messages that it sends and one for those that
+//! it receives, and an arrow from one to the other for each message. A worker that the hypervisor
 //! moves to another context has a mark on its track. An arrow leads from a task to each that it made ready. Times are
 //! in microseconds, as the format requires, with nanoseconds as decimals.
 

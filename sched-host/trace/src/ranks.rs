@@ -22,8 +22,8 @@ impl Trace {
     /// One trace of those of several ranks, which are shown apart: a process each in Perfetto, with an arrow for each
     /// message, and a group of rows in a Gantt chart.
     ///
-    /// Clocks of ranks are known up to some microseconds. A message arrives after it was sent all the same: its arrival is
-    /// moved where the clocks say otherwise.
+    /// Clocks of ranks are known up to some microseconds. A message arrives after it was sent all the same: its arrival
+    /// is moved where the clocks say otherwise.
     ///
     /// ```
     /// use sched_trace::{Event, RankMessage, RankTrace, Stamped, Trace};

@@ -5,8 +5,8 @@
 //! call, the host does so between two witnessed calls, unless the component was seen to lie. The calls that happen
 //! while a tree is built, exchanged or taken down are made by a thread of their own, and are waited for with patience:
 //! `drain`, `export`, `import` and the component's destructor. One that does not come back is a fault; a drain gives no
-//! tasks then: the host takes them through the ledger, as it does for a component that panicked. The thread stays behind,
-//! and with it the component.
+//! tasks then: the host takes them through the ledger, as it does for a component that panicked. The thread stays
+//! behind, and with it the component.
 
 use super::attendance::{Inside, Method, PostNumber};
 use super::call::Call;
@@ -237,8 +237,8 @@ impl WireComponent for Attended {
 }
 
 impl Attended {
-    /// What `body` does with the state of the component, on a thread of its own; `None` if the component offers none, or
-    /// does not come back in time.
+    /// What `body` does with the state of the component, on a thread of its own; `None` if the component offers none,
+    /// or does not come back in time.
     fn with_state<T: Send + 'static>(
         &self,
         node: &RawNode,

@@ -432,8 +432,8 @@ impl Ledger {
         self.home.trees.lock().get(&first).map_or_else(BTreeMap::new, |tree| tree.lost_by.clone())
     }
 
-    /// Slots of the tasks that these nodes hold, in order of submission. Where a component is shared, other trees may take
-    /// tasks out of it meanwhile: such a slot may hold another task by the time the caller looks at it.
+    /// Slots of the tasks that these nodes hold, in order of submission. Where a component is shared, other trees may
+    /// take tasks out of it meanwhile: such a slot may hold another task by the time the caller looks at it.
     pub(super) fn held_by(&self, nodes: &Range<NodeNumber>) -> Vec<&'static Slot> {
         let held = |slot: &&Slot| matches!(slot.phase(), Phase::InTree(node) if nodes.contains(&node));
         let mut slots: Vec<_> = self.slots().filter(held).collect();

@@ -66,8 +66,8 @@ pub struct TaskEnd {
 }
 
 impl Tree {
-    /// Notifies components above `worker`, simple or combined, that it starts a task of this tree, or with `end` that it
-    /// has ended one. `thread` is the worker whose thread this is.
+    /// Notifies components above `worker`, simple or combined, that it starts a task of this tree, or with `end` that
+    /// it has ended one. `thread` is the worker whose thread this is.
     #[cold]
     pub fn note_execution(&self, slot: &Slot, worker: WorkerId, thread: WorkerId, end: Option<TaskEnd>) {
         let repairs = self.live.inside(lane_of(Some(thread)), |live| {

@@ -1,7 +1,7 @@
 //! Plugins: their search path, how one is loaded, and what they offer.
 //!
-//! A plugin is a shared library made with [`sched_core::export_components!`] or [`sched_core::export_driver!`]. [`Registry::load`] searches the folders
-//! of a [`SearchPath`] in order, and takes each file through the same steps, each of which can fail with its own error:
+//! A plugin is a shared library made with [`sched_core::export_components!`] or [`sched_core::export_driver!`].
+//! [`Registry::load`] searches the folders of a [`SearchPath`] in order, and takes each file through the same steps, each of which can fail with its own error:
 //! its segments are inside the file → it has a stamp → the stamp fits this host → a child process survives loading it
 //! and using its components a little → the loader maps it → the layouts of its types agree → its manifest is
 //! understood. A file that fails never keeps another from loading, and all files, good and bad, are listed in

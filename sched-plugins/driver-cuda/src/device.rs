@@ -337,8 +337,9 @@ impl sched_core::driver::Device for Device {
         let (blocks, threads) =
             ((blocks[0], blocks[1], blocks[2]), (group[0] as u32, group[1] as u32, group[2] as u32));
         self.start(order, |stream| {
-            // SAFETY: the function is one that `kernel` returned; CUDA reads as many bytes of each argument as the kernel
-            // declares, and there are eight. The buffers are there until the kernel has ended, as the host promises.
+            // SAFETY: the function is one that `kernel` returned; CUDA reads as many bytes of each argument as the
+            // kernel declares, and there are eight. The buffers are there until the kernel has ended, as the host
+            // promises.
             unsafe {
                 result::launch_kernel(launch.kernel.0 as sys::CUfunction, blocks, threads, shared, stream, &mut params)
             }

@@ -1,7 +1,8 @@
-//! A device driver for NVIDIA devices, by the driver interface of CUDA; kernels in CUDA C are compiled by NVRTC where that
-//! is installed, and PTX is taken as it is. What NVRTC made is kept on disk.
+//! A device driver for NVIDIA devices, by the driver interface of CUDA; kernels in CUDA C are compiled by NVRTC where
+//! that is installed, and PTX is taken as it is. What NVRTC made is kept on disk.
 //!
-//! **Not run on a device**: it compiles, and is opened where there is no CUDA, but no machine with a device has tested it.
+//! **Not run on a device**: it compiles, and is opened where there is no CUDA, but no machine with a device has tested
+//! it.
 
 mod compiler;
 mod device;

@@ -26,11 +26,11 @@
 //! are `double`, or `float` where the compiler's options contain `REAL=float`.
 //!
 //! `SCHED_FAKE_DEVICES` sets what there is: `devices=2 memory=1048576 latency-us=20 bytes-per-us=1000`; with
-//! `single-only=1`, the last device says that it has no double precision. With `without-threads=1`, launches on the first
-//! device return when the kernel has ended. `too-old=1` adds a device that is left out.
+//! `single-only=1`, the last device says that it has no double precision. With `without-threads=1`, launches on the
+//! first device return when the kernel has ended. `too-old=1` adds a device that is left out.
 //!
-//! Libraries that compute on the host when they are called, as those of tests do, can take the place of kernels: a buffer's
-//! handle is its address.
+//! Libraries that compute on the host when they are called, as those of tests do, can take the place of kernels: a
+//! buffer's handle is its address.
 
 mod hold;
 mod kernels;
@@ -289,8 +289,8 @@ impl sched_core::driver::Device for FakeDevice {
         self.0.queues.wait(token)
     }
 
-    /// A buffer is its memory, for libraries that compute on the host when they are called; who asks for a queue is about to
-    /// call one, and gets it when what is in it has ended.
+    /// A buffer is its memory, for libraries that compute on the host when they are called; who asks for a queue is
+    /// about to call one, and gets it when what is in it has ended.
     fn raw(&self, object: RawObject) -> Option<u64> {
         match object {
             RawObject::Context => Some(u64::from(self.0.number.0) + 1),

@@ -44,7 +44,8 @@ const ENDED: Token = Token(0);
 const COMPLETE: cl_int = 0;
 
 /// Taken for writing by who has the vendor's compiler run, and for reading by who launches what is compiled: PoCL 3.1
-/// does not come back where several threads compile at once, and compiles a kernel when it is first launched with a size.
+/// does not come back where several threads compile at once, and compiles a kernel when it is first launched with a
+/// size.
 static COMPILER: RwLock<()> = RwLock::new(());
 
 /// A kernel with the sizes of a launch.
@@ -67,8 +68,8 @@ pub(crate) struct Device {
     launched: Mutex<HashSet<Launched>>,
     /// Memory that it shares with the host, if it does.
     shared: Option<Shared>,
-    /// Taken while a command is put into a queue: OpenCL keeps arguments in the kernel, and PoCL's devices without threads
-    /// run a command on the thread that brings it, and get lost where several do.
+    /// Taken while a command is put into a queue: OpenCL keeps arguments in the kernel, and PoCL's devices without
+    /// threads run a command on the thread that brings it, and get lost where several do.
     enqueuing: Turns,
 }
 

@@ -1,9 +1,9 @@
-//! A device driver for OpenCL: every device of every platform, with OpenCL 1.2 or later. Older ones, and those that cannot
-//! be opened, are left out with a remark.
+//! A device driver for OpenCL: every device of every platform, with OpenCL 1.2 or later. Older ones, and those that
+//! cannot be opened, are left out with a remark.
 //!
 //! Each device has a context of its own, so a buffer is in the memory of one device; copies between devices go through
-//! the host. Where a device shares memory with the host, the thread that asks for a copy makes it. Compiled kernels are kept
-//! on disk.
+//! the host. Where a device shares memory with the host, the thread that asks for a copy makes it. Compiled kernels are
+//! kept on disk.
 
 mod device;
 mod program;

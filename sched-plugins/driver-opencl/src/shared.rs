@@ -14,8 +14,8 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of freed memory that are kept for the next buffers. The first use of memory that the system gives is far slower
-/// than a copy, and the host frees all buffers when a runtime ends.
+/// Bytes of freed memory that are kept for the next buffers. The first use of memory that the system gives is far
+/// slower than a copy, and the host frees all buffers when a runtime ends.
 const KEPT: usize = 256 << 20;
 
 /// Memory of a buffer.

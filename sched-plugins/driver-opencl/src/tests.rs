@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 const DEVICE: DeviceNumber = DeviceNumber(0);
 const NOW: Order<'static> = Order { queue: 0, after: &[] };
 
-/// The driver, opened once as hosts do, if there is a device that kernels with double precision run on; reports otherwise
-/// that the test is skipped.
+/// The driver, opened once as hosts do, if there is a device that kernels with double precision run on; reports
+/// otherwise that the test is skipped.
 fn driver() -> Option<&'static OpenedDriver> {
     static OPEN: OnceLock<Result<OpenedDriver, DriverError>> = OnceLock::new();
     let driver = match OPEN.get_or_init(|| DriverHandle::of::<OpenClDriver>().open()) {

@@ -1,5 +1,5 @@
-//! Raw closures that call libraries, here the stand-in of cuBLAS and cuSOLVER on fake devices: every argument of every call
-//! is compared with plain loops.
+//! Raw closures that call libraries, here the stand-in of cuBLAS and cuSOLVER on fake devices: every argument of every
+//! call is compared with plain loops.
 
 use super::with_devices;
 use sched_core::Arch;

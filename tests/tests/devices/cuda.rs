@@ -16,7 +16,8 @@ pub(super) fn run(folder: &Path, settings: &[(&str, &str)], words: &[&str]) -> R
     Ran::of(command.envs(settings.iter().copied()))
 }
 
-/// The calls that a factorisation with all tasks on the device, as far as it has kernels, makes of the libraries, by name.
+/// The calls that a factorisation with all tasks on the device, as far as it has kernels, makes of the libraries, by
+/// name.
 fn calls(folder: &Path, what: &[&str]) -> Vec<String> {
     let log = folder.join("log");
     let _ = std::fs::remove_file(&log);

@@ -1,7 +1,7 @@
 //! Looks into a queue out of which a task is taken and put back, under loom: nobody who found nothing is left unaware.
 //!
-//! Each of these, done by hand to `looks.rs`, makes a model fail: no fence in `begin`, or none in `is_alone`; no regard to
-//! looks that were under way before.
+//! Each of these, done by hand to `looks.rs`, makes a model fail: no fence in `begin`, or none in `is_alone`; no regard
+//! to looks that were under way before.
 
 use super::Looks;
 use crate::queue::SharedQueue;

@@ -9,8 +9,8 @@ const RECENT: f64 = 64.0;
 /// How much longer than expected kernels took, by kind of task and worker.
 ///
 /// A model has an error of its own, and each execution has another one. With as much of one as of the other, the best
-/// estimate of the model's after `n` executions is `n / (n + 1)` of the mean deviation (of logarithms, so that twice and
-/// half cancel out): that of a normal distribution whose prior has the variance of one execution. Workers of one
+/// estimate of the model's after `n` executions is `n / (n + 1)` of the mean deviation (of logarithms, so that twice
+/// and half cancel out): that of a normal distribution whose prior has the variance of one execution. Workers of one
 /// architecture are expected to deviate alike, until each has shown otherwise.
 #[derive(Default, Debug)]
 pub(super) struct Experience {
@@ -51,7 +51,8 @@ impl Deviation {
 }
 
 impl Experience {
-    /// Takes note of a kernel: of what kind, on which lane and class of workers, and how many times as long as expected.
+    /// Takes note of a kernel: of what kind, on which lane and class of workers, and how many times as long as
+    /// expected.
     pub(super) fn note(&mut self, kind: usize, lane: usize, class: usize, ratio: f64) {
         if ratio > 0.0 && ratio.is_finite() {
             let deviation = ratio.ln().clamp(-MOST, MOST);

@@ -161,8 +161,8 @@ impl OpenedDriver {
 
     pub fn remarks(&self) -> Vec<String> {
         let ROption::RSome(extension) = self.object.extension(RawRemarks::NAME.into()) else { return Vec::new() };
-        // SAFETY: the driver returned it for this name, and its layout was checked; it is there while the driver is open,
-        // as this borrow says.
+        // SAFETY: the driver returned it for this name, and its layout was checked; it is there while the driver is
+        // open, as this borrow says.
         let remarks = unsafe { &*extension.as_ptr().cast::<RawRemarks>() };
         remarks.texts.iter().map(ToString::to_string).collect()
     }

@@ -23,9 +23,9 @@ use std::sync::Arc;
 /// one. METG(50 %) is the workers' time for a task, overhead included, when half of it goes into iterations of the
 /// kernel: with finer tasks, overhead prevails. DATA: the tasks name the data that they access; EXPLICIT: they name the
 /// tasks that they wait for; REPLAYED: they were recorded beforehand. Beside them, in the same run, rayon's scope.spawn
-/// and, as a floor, threads with columns of their own that spin until their neighbours are ready; both know the graph in
-/// advance. Figures are microseconds; those in parentheses are multiples of the floor. Compare figures of one run only,
-/// on a machine without other load.
+/// and, as a floor, threads with columns of their own that spin until their neighbours are ready; both know the graph
+/// in advance. Figures are microseconds; those in parentheses are multiples of the floor. Compare figures of one run
+/// only, on a machine without other load.
 #[derive(clap::Args, Clone, Debug)]
 #[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:

@@ -19,11 +19,11 @@ use std::sync::Arc;
 
 /// Measure several ranks and the messages between them, and write the cluster by which `simulate` knows them
 ///
-/// Start it with `mpirun`, as the program that is to be simulated, and with its policy: the order of tasks decides what they
-/// find in caches. All ranks factorise matrices together, by which kernels are measured; a chain of tasks between two ranks
-/// shows what messages cost. Ranks that share a machine exchange messages by copies that their cores make, and so does the
-/// simulation. Where they have more workers than there are hardware threads, kernels are measured by the time of the
-/// processor, and the nodes of the cluster share its cores.
+/// Start it with `mpirun`, as the program that is to be simulated, and with its policy: the order of tasks decides what
+/// they find in caches. All ranks factorise matrices together, by which kernels are measured; a chain of tasks between
+/// two ranks shows what messages cost. Ranks that share a machine exchange messages by copies that their cores make,
+/// and so does the simulation. Where they have more workers than there are hardware threads, kernels are measured by
+/// the time of the processor, and the nodes of the cluster share its cores.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   mpirun -n 2 sched platform ranks -w 1 --policy tree-prio > two.kdl

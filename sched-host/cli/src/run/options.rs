@@ -60,8 +60,8 @@ pub(super) struct Options {
     #[command(flatten)]
     main: MainWorkerOption,
 
-    /// Number of ranks, each with a runtime and workers of its own, that share the matrix and exchange tiles: threads of
-    /// this process. Under `mpirun` each process is a rank, in a program that was built with MPI (--features mpi)
+    /// Number of ranks, each with a runtime and workers of its own, that share the matrix and exchange tiles: threads
+    /// of this process. Under `mpirun` each process is a rank, in a program that was built with MPI (--features mpi)
     #[arg(long, value_name = "N", value_parser = positive, conflicts_with_all = ALONE)]
     ranks: Option<usize>,
 

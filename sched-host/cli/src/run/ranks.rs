@@ -224,7 +224,8 @@ fn agree(cluster: &Cluster, problem: Option<String>) -> Result<(), ClusterError>
 }
 
 impl Together<'_> {
-    /// Runs, and writes the report to `out` where rank 0 is. A failure is reported there too; other processes only fail.
+    /// Runs, and writes the report to `out` where rank 0 is. A failure is reported there too; other processes only
+    /// fail.
     pub(super) fn factorise<W: OnRanks>(
         mut self,
         matrix: &(dyn Entries + Send + Sync),

@@ -187,8 +187,8 @@ impl Case {
         }
     }
 
-    /// Simulates a static schedule, given as the graph with each task [pinned](sched_graph::reference::Schedule::pinned)
-    /// to its worker, under this name.
+    /// Simulates a static schedule, given as the graph with each task
+    /// [pinned](sched_graph::reference::Schedule::pinned) to its worker, under this name.
     ///
     /// # Errors
     /// If it does not complete.

@@ -5,9 +5,9 @@
 //! A message is sent from the memory of the datum. A [`Parcel`] promises that its bytes stay where they are until it is
 //! dropped, which happens after the request has ended: it is tested until then, or waited for when the connection ends.
 //!
-//! MPI is called by the thread that started it, and by those that use the connection, which hold the lock of the office:
-//! never by two at once. The first calls it again only after the office has closed, and the connection with it, even if
-//! somebody still holds the desk. `Serialized` is what that needs.
+//! MPI is called by the thread that started it, and by those that use the connection, which hold the lock of the
+//! office: never by two at once. The first calls it again only after the office has closed, and the connection with it,
+//! even if somebody still holds the desk. `Serialized` is what that needs.
 
 use super::{Arrived, Parcel, Tag, Transport};
 use mpi::point_to_point::Message as Matched;
@@ -16,7 +16,8 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Source};
 use std::time::Duration;
 
-/// Longest time between two looks for messages: a look with its wake takes some ten microseconds, less than a hundredth.
+/// Longest time between two looks for messages: a look with its wake takes some ten microseconds, less than a
+/// hundredth.
 const PATIENCE: Duration = Duration::from_millis(2);
 
 /// The connection of this process to the others.

@@ -12,9 +12,10 @@ const INNER: usize = 32;
 /// and tsmqr (the update of two tiles), in the same order, with the same priorities.
 ///
 /// As of Buttari, Langou, Kurzak and Dongarra, *A class of parallel tiled linear algebra algorithms for multicore
-/// architectures* (2009), with triangles for 32 reflectors at a time. The reflectors of a diagonal tile, and the triangles,
-/// are data of their own, so that the updates to its right need not keep the column waiting. Operations are counted to the leading
-/// order; the priority of a task is the number of tasks on the longest chain that begins with it.
+/// architectures* (2009), with triangles for 32 reflectors at a time. The reflectors of a diagonal tile, and the
+/// triangles, are data of their own, so that the updates to its right need not keep the column waiting. Operations are
+/// counted to the leading order; the priority of a task is the number of tasks on the longest chain that begins with
+/// it.
 ///
 /// ```
 /// use sched_graph::generate::qr;

@@ -4,10 +4,10 @@ use smallvec::{SmallVec, smallvec};
 
 /// The ranks that have the value of a datum, in the order in which they get it. The owner is the first of them.
 ///
-/// Rank number *k* in this order gets the value from number *k* without its highest bit: the owner sends it to the first,
-/// second, fourth and so on, and the others pass it on, which is a binomial tree. Nobody has to know beforehand how many
-/// will need the value: all ranks see the same tasks in the same order, so all of them know who has asked so far. Of
-/// *n* messages the owner sends log₂ *n*, and each has passed at most that many ranks.
+/// Rank number *k* in this order gets the value from number *k* without its highest bit: the owner sends it to the
+/// first, second, fourth and so on, and the others pass it on, which is a binomial tree. Nobody has to know beforehand
+/// how many will need the value: all ranks see the same tasks in the same order, so all of them know who has asked so
+/// far. Of *n* messages the owner sends log₂ *n*, and each has passed at most that many ranks.
 ///
 /// ```
 /// use sched_graph::ranks::Holders;
@@ -62,7 +62,8 @@ impl Holders {
         Some(self.ranks[place & !(1 << place.ilog2())] as usize)
     }
 
-    /// Notes that a rank writes the value: nobody else has it. Returns the owner, if it is another, which gets the value.
+    /// Notes that a rank writes the value: nobody else has it. Returns the owner, if it is another, which gets the
+    /// value.
     #[inline]
     pub fn write(&mut self, rank: usize) -> Option<usize> {
         self.ranks.truncate(1);

@@ -74,8 +74,8 @@ impl<T> Outbox<T> {
         self.waiting.entry(to).or_default().push(Waiting { place, what });
     }
 
-    /// Takes out those that need not wait any more, in the order in which they are to be sent. `on_their_way` is the number
-    /// of values on their way to a rank; small ones may be among them.
+    /// Takes out those that need not wait any more, in the order in which they are to be sent. `on_their_way` is the
+    /// number of values on their way to a rank; small ones may be among them.
     pub fn post(&mut self, on_their_way: impl Fn(usize) -> usize, mut send: impl FnMut(usize, T)) {
         self.waiting.retain(|to, waiting| {
             let mut room = MOST.saturating_sub(on_their_way(*to));

@@ -1,12 +1,12 @@
 //! A graph, divided among ranks.
 //!
-//! Each rank gets a graph of its own: the tasks that it runs, and one more for each message that it sends or receives. A
-//! message that is sent reads the value there, one that is received writes it, so their order among the tasks of the rank
-//! follows from accesses, as that of the leases by which `sched-cluster` sends and receives. Explicit dependencies on
-//! tasks of other ranks are messages without data.
+//! Each rank gets a graph of its own: the tasks that it runs, and one more for each message that it sends or receives.
+//! A message that is sent reads the value there, one that is received writes it, so their order among the tasks of the
+//! rank follows from accesses, as that of the leases by which `sched-cluster` sends and receives. Explicit dependencies
+//! on tasks of other ranks are messages without data.
 //!
-//! Tasks that add to a sum run where their other data is, each rank adds to a part of its own, and before the sum is read
-//! the parts go along a binomial tree to its owner.
+//! Tasks that add to a sum run where their other data is, each rank adds to a part of its own, and before the sum is
+//! read the parts go along a binomial tree to its owner.
 
 use super::{Grid, Holders, rank_of};
 use crate::{Access, AccessMode, ContextId, DataId, Datum, KindId, Task, TaskGraph, TaskId, WontUse};
@@ -57,8 +57,8 @@ pub enum Role {
 /// The part of a rank.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Share {
-    /// Its tasks and messages, with the data that they access, in the order of submission. Messages are of the last kind,
-    /// which does not run. Tasks have no names; those of the divided graph do.
+    /// Its tasks and messages, with the data that they access, in the order of submission. Messages are of the last
+    /// kind, which does not run. Tasks have no names; those of the divided graph do.
     pub graph: TaskGraph,
     /// What each task of the graph stands for.
     pub roles: Vec<Role>,
@@ -123,8 +123,8 @@ struct Dealer<'g> {
     ranks: Vec<Share>,
     messages: Vec<Message>,
     holders: Vec<Holders>,
-    /// For each datum, the ranks that have added to parts of it which its owner has not got yet, in the order in which they
-    /// began.
+    /// For each datum, the ranks that have added to parts of it which its owner has not got yet, in the order in which
+    /// they began.
     pending: Vec<Vec<usize>>,
     /// The datum of a rank's graph, by rank and datum of the whole graph.
     local: HashMap<(u32, DataId), DataId>,

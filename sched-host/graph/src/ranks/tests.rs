@@ -39,7 +39,8 @@ fn blocks_are_known_by_their_names() {
     assert_eq!(Grid::new(0).ranks(), 1);
 }
 
-/// For each task of a divided graph, whether it comes after each other: directly, or by tasks and messages of any ranks.
+/// For each task of a divided graph, whether it comes after each other: directly, or by tasks and messages of any
+/// ranks.
 fn comes_after(shares: &Shares, tasks: usize) -> Vec<Vec<bool>> {
     // Messages and tasks of all ranks in one order that respects each rank's, by repeated passes.
     let dependencies: Vec<_> = shares.ranks.iter().map(|share| share.graph.dependencies()).collect();

@@ -85,9 +85,9 @@ impl Schedule {
         self.placements.iter().map(|placement| placement.end).fold(0.0, f64::max)
     }
 
-    /// `graph` with each task restricted to its processor, as the worker of that number, and with priorities in the order
-    /// of the planned starts. Simulated with a policy that follows both, it shows what the schedule takes with all that
-    /// it leaves out.
+    /// `graph` with each task restricted to its processor, as the worker of that number, and with priorities in the
+    /// order of the planned starts. Simulated with a policy that follows both, it shows what the schedule takes with
+    /// all that it leaves out.
     ///
     /// # Panics
     /// If the schedule is one of another graph.

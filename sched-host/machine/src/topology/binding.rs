@@ -288,8 +288,8 @@ impl BindingPlan {
         self.by_pu.get(&pu).map_or(&[], Vec::as_slice)
     }
 
-    /// The usable PUs that no worker has, ascending: those of cores without workers, if there are any, and of these those
-    /// that are local to the memory node `numa`, if there are any.
+    /// The usable PUs that no worker has, ascending: those of cores without workers, if there are any, and of these
+    /// those that are local to the memory node `numa`, if there are any.
     ///
     /// ```
     /// # use sched_machine::topology::{BindingPlan, Topology};
@@ -308,8 +308,8 @@ impl BindingPlan {
         pus
     }
 
-    /// Binds the calling thread, that of `worker` without a PU of its own, to the [free PUs](Self::free_pus); the operating
-    /// system chooses among them. Returns whether there are any: otherwise the thread keeps its binding.
+    /// Binds the calling thread, that of `worker` without a PU of its own, to the [free PUs](Self::free_pus); the
+    /// operating system chooses among them. Returns whether there are any: otherwise the thread keeps its binding.
     ///
     /// # Errors
     ///

@@ -16,15 +16,16 @@ pub struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// The groups around this process that a controller, such as `cpu` or `memory`, may limit: its own, and those above.
+    /// The groups around this process that a controller, such as `cpu` or `memory`, may limit: its own, and those
+    /// above.
     #[must_use]
     pub fn around_this_process(controller: &str) -> Vec<ControlGroup> {
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         ControlGroup::within(&groups, Path::new(MOUNT), controller)
     }
 
-    /// As [`around_this_process`](Self::around_this_process), for a process whose `/proc/PID/cgroup` has this text, with
-    /// control groups mounted at `root`.
+    /// As [`around_this_process`](Self::around_this_process), for a process whose `/proc/PID/cgroup` has this text,
+    /// with control groups mounted at `root`.
     #[must_use]
     pub fn within(groups: &str, root: &Path, controller: &str) -> Vec<ControlGroup> {
         let mut found = Vec::new();

@@ -4,9 +4,10 @@
 //! other uses the value, and each sees what those before it wrote. That alone separates them, so a lock would never be
 //! waited for; it would cost each access two atomic exchanges, most of what an access costs.
 //!
-//! A defect of the runtime that lets two tasks meet must not pass unseen. So the value has a version, which is odd while
-//! somebody writes. Whoever writes looks at it before and after, and so does whoever reads: if it is not what it should
-//! be, the task fails with [`KEPT_APART`]. Plain loads and stores do for this, since in the right order nobody competes.
+//! A defect of the runtime that lets two tasks meet must not pass unseen. So the value has a version, which is odd
+//! while somebody writes. Whoever writes looks at it before and after, and so does whoever reads: if it is not what it
+//! should be, the task fails with [`KEPT_APART`]. Plain loads and stores do for this, since in the right order nobody
+//! competes.
 
 use super::KEPT_APART;
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard};

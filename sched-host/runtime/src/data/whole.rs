@@ -167,8 +167,8 @@ impl Part {
         self.whole.storage.unpin(node);
     }
 
-    /// The buffer of the values on the device of a worker, and their place in it in elements, for a kernel that `writes`
-    /// them or only reads them. They have been brought, and it is the caller's turn.
+    /// The buffer of the values on the device of a worker, and their place in it in elements, for a kernel that
+    /// `writes` them or only reads them. They have been brought, and it is the caller's turn.
     pub(crate) fn on_device(&self, worker: WorkerId, node: MemoryNode, writes: bool) -> Option<(BufferId, usize)> {
         if writes {
             self.whole.storage.note_write(&self.region, Some(worker));

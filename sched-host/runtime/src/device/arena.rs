@@ -4,8 +4,8 @@
 //!
 //! A buffer cannot be evicted while it is used: by tasks in the pipeline of the device's own worker, by a thread that
 //! fills it ahead of tasks, by one that copies from it, or by one that is about to give it back. Only the worker waits
-//! for room, after its pipeline is empty, and it holds no buffer meanwhile; others give up where there is none. So those
-//! who use buffers never wait for one who waits, and each use ends.
+//! for room, after its pipeline is empty, and it holds no buffer meanwhile; others give up where there is none. So
+//! those who use buffers never wait for one who waits, and each use ends.
 //!
 //! Every end of a use, and every buffer that is given back, counts as a *change* under the lock of the state, and wakes
 //! the worker. The worker reads the number of changes before it tries to get room. Where it got none, it tries again

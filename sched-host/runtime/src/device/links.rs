@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Bytes copied to measure bandwidth, and latency. Data that tasks leave is rarely in the caches of the thread that copies
-/// it, so the larger one is more than these hold.
+/// Bytes copied to measure bandwidth, and latency. Data that tasks leave is rarely in the caches of the thread that
+/// copies it, so the larger one is more than these hold.
 const LARGE: usize = 32 << 20;
 const SMALL: usize = 64;
 /// Number of copies of each size; the shortest counts.

@@ -1,5 +1,5 @@
-//! Memory of a device that kernels of libraries need beside the data of tasks: room to work in, and a number in which they
-//! say how it went.
+//! Memory of a device that kernels of libraries need beside the data of tasks: room to work in, and a number in which
+//! they say how it went.
 
 use super::Device;
 use parking_lot::Mutex;
@@ -11,8 +11,8 @@ const STATUSES: u64 = 16;
 /// Bytes of a status.
 const BYTES: u64 = size_of::<i32>() as u64;
 
-/// See the [module](self). What has become too small is kept, since work that uses it may be under way; sizes double, so
-/// that is little.
+/// See the [module](self). What has become too small is kept, since work that uses it may be under way; sizes double,
+/// so that is little.
 #[derive(Default)]
 pub(crate) struct Scratch {
     room: Mutex<Vec<(u64, BufferId)>>,

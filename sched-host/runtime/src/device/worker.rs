@@ -86,8 +86,8 @@ impl Worker {
         let mut waiting: Option<(Prepared, DriverError)> = None;
         let mut last_end = Instant::now();
         loop {
-            // A device without threads of its own has ended a kernel when it is launched. What waits for its end does not
-            // wait for the next task as well.
+            // A device without threads of its own has ended a kernel when it is launched. What waits for its end does
+            // not wait for the next task as well.
             let first = pipeline.front().map(|first| device.note(device.driver.poll(device.number, first.token)));
             if let Some(end) = first.and_then(Result::transpose)
                 && let Some(first) = pipeline.pop_front()

@@ -128,8 +128,8 @@ impl Submitter {
 }
 
 impl Core {
-    /// Follows an advice whose turn has come; the entry ends now, or when the data is there. It holds the data no longer
-    /// then: the program may take it back.
+    /// Follows an advice whose turn has come; the entry ends now, or when the data is there. It holds the data no
+    /// longer then: the program may take it back.
     #[cold]
     pub(crate) fn follow_advice(
         &self,

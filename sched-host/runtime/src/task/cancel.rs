@@ -16,8 +16,9 @@ use std::sync::atomic::Ordering::*;
 
 impl Submitter {
     /// Cancels a task that has not begun: it will not run, and ends as [`Outcome::Cancelled`] when its turn comes. What
-    /// follows from it is cancelled as after a failure: tasks submitted [after](crate::TaskBuilder::after) it, and those
-    /// that read what it should have written. Returns whether it was cancelled; otherwise it is running or has ended.
+    /// follows from it is cancelled as after a failure: tasks submitted [after](crate::TaskBuilder::after) it, and
+    /// those that read what it should have written. Returns whether it was cancelled; otherwise it is running or has
+    /// ended.
     ///
     /// [`wait_all`](crate::Runtime::wait_all) does not report what the program has cancelled.
     ///

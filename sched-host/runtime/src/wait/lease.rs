@@ -14,12 +14,12 @@ use std::sync::atomic::Ordering::*;
 use std::sync::{Arc, OnceLock};
 use std::task::{Wake, Waker};
 
-/// A turn at data that has come. It may be moved to another thread, and ends when it is dropped. Data that was leased for
-/// writing and not written keeps its value.
+/// A turn at data that has come. It may be moved to another thread, and ends when it is dropped. Data that was leased
+/// for writing and not written keeps its value.
 ///
-/// While there are leases, a run without progress does not count as stalled, since it depends on what the runtime does not
-/// see, unless the program [says](Runtime::quiet_hook) that nothing will come. A lease that has not come yet depends on
-/// the tasks before it, and they may be stalled.
+/// While there are leases, a run without progress does not count as stalled, since it depends on what the runtime does
+/// not see, unless the program [says](Runtime::quiet_hook) that nothing will come. A lease that has not come yet
+/// depends on the tasks before it, and they may be stalled.
 pub struct Lease<D: Data> {
     handle: D,
     submitter: Submitter,
@@ -166,9 +166,10 @@ impl Runtime {
         self.lease(handle, AccessMode::Write, then)
     }
 
-    /// Has a thread that waits for tasks call `hook` with the number of tasks so far, each quiet period in which nothing
-    /// moves while there are [leases](Lease). If it returns true, what the leases are held for will not come: the run
-    /// has stalled. Without a hook, it never has while there are leases. It must be short, and wait for nothing.
+    /// Has a thread that waits for tasks call `hook` with the number of tasks so far, each quiet period in which
+    /// nothing moves while there are [leases](Lease). If it returns true, what the leases are held for will not come:
+    /// the run has stalled. Without a hook, it never has while there are leases. It must be short, and wait for
+    /// nothing.
     ///
     /// Returns whether the hook is set: a runtime has at most one.
     pub fn quiet_hook(&self, hook: impl Fn(u64) -> bool + Send + Sync + 'static) -> bool {

@@ -15,10 +15,10 @@ pub(crate) struct Progression {
 
 impl Runtime {
     /// Has workers that find no task call `hook` each time they look for one, before they sleep: to look for messages,
-    /// say, whose receipt releases tasks. It must be short, and wait for nothing; a worker that sleeps does not call it.
-    /// While it returns true, since a message is expected any moment, the worker that called it does not go to sleep: it
-    /// keeps its processor busy, so that should not last. (StarPU's progression hooks.) A hook that panics is not called
-    /// again.
+    /// say, whose receipt releases tasks. It must be short, and wait for nothing; a worker that sleeps does not call
+    /// it. While it returns true, since a message is expected any moment, the worker that called it does not go to
+    /// sleep: it keeps its processor busy, so that should not last. (StarPU's progression hooks.) A hook that panics is
+    /// not called again.
     ///
     /// Returns whether the hook is set: a runtime has at most one.
     ///

@@ -36,8 +36,8 @@ const SWITCH: Signature = Signature {
 const PARTS: &[&str] = &["nodes", "network", "switch"];
 
 impl Cluster {
-    /// Whether a name, as [`named`](Self::named) takes it, is that of a cluster rather than of a platform: it begins with
-    /// `cluster:`, or is the path of a KDL file with a node `cluster`.
+    /// Whether a name, as [`named`](Self::named) takes it, is that of a cluster rather than of a platform: it begins
+    /// with `cluster:`, or is the path of a KDL file with a node `cluster`.
     #[must_use]
     pub fn is_named(name: &str) -> bool {
         if name.starts_with(PREFIX) {
@@ -55,8 +55,9 @@ impl Cluster {
     ///
     /// The shape of a node is a platform by its name or path, or a number of cores as those of the shipped platform
     /// `numa-2x12`, with one memory. Options follow, separated by commas: `latency=1us`, `bandwidth=25GB/s`,
-    /// `foreign-task=50ns`, `receive=3us`, `copy=5GB/s`, and for each level of switches, from the nodes upwards, `switch=32:100GB/s:300ns`, the nodes
-    /// below each, its uplink, and the latency of that, 0 if it is left out. [`Network`] has the defaults.
+    /// `foreign-task=50ns`, `receive=3us`, `copy=5GB/s`, and for each level of switches, from the nodes upwards,
+    /// `switch=32:100GB/s:300ns`, the nodes below each, its uplink, and the latency of that, 0 if it is left out.
+    /// [`Network`] has the defaults.
     ///
     /// ```
     /// use sched_sim::cluster::Cluster;
@@ -96,9 +97,9 @@ impl Cluster {
 
     /// Reads a cluster from KDL. `source_name` is the name of the text in errors, usually its path.
     ///
-    /// - `nodes "numa-2x12" count=64`: nodes of this shape, as in [`named`](Self::named), or of a `platform` that stands
-    ///   beside the cluster in the same text; they are numbered in the order of the text. `cores=2` says that these nodes
-    ///   together have two cores ([`SharedCores`]), as ranks of one machine.
+    /// - `nodes "numa-2x12" count=64`: nodes of this shape, as in [`named`](Self::named), or of a `platform` that
+    ///   stands beside the cluster in the same text; they are numbered in the order of the text. `cores=2` says that
+    ///   these nodes together have two cores ([`SharedCores`]), as ranks of one machine.
     /// - `network latency="1.5 us" bandwidth="12.5 GB/s" foreign-task="50 ns" receive="3 us" copy="5 GB/s"`: see
     ///   [`Network`].
     /// - `switch nodes=32 uplink="100 GB/s" latency="300 ns"`: a level of switches, from the nodes upwards

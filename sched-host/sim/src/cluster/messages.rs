@@ -67,7 +67,8 @@ impl<'m> Messages<'m> {
         }
     }
 
-    /// A message is ready to be sent, after those that its sender's interface has taken, and those that are more urgent.
+    /// A message is ready to be sent, after those that its sender's interface has taken, and those that are more
+    /// urgent.
     pub(super) fn post(&mut self, now: u64, message: MessageId) {
         let Message { from, to, bytes, priority, .. } = self.all[message.index()];
         self.outboxes[from as usize].add(to as usize, priority, bytes, message);

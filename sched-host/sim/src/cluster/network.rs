@@ -5,19 +5,19 @@ use std::time::Duration;
 
 /// How nodes are connected: each by an interface to a switch, these to switches above them, and so on, as a tree.
 ///
-/// A message is as long on a link as its bytes take at the link's bandwidth; a link carries one message after the other,
-/// in the order in which they come to it. A node hands its interface few messages for each other node at a time, the most
-/// urgent first, as real ranks do ([`Outbox`](sched_graph::ranks::Outbox)). Its first byte goes on to the next link while others follow (cut-through), so
-/// that a message alone takes the latencies of its way, and its bytes at the narrowest link. Each interface sends and
-/// receives at once; so does each link between switches in both directions. The switch at the top is never the narrow
-/// place.
+/// A message is as long on a link as its bytes take at the link's bandwidth; a link carries one message after the
+/// other, in the order in which they come to it. A node hands its interface few messages for each other node at a time,
+/// the most urgent first, as real ranks do ([`Outbox`](sched_graph::ranks::Outbox)). Its first byte goes on to the next
+/// link while others follow (cut-through), so that a message alone takes the latencies of its way, and its bytes at the
+/// narrowest link. Each interface sends and receives at once; so does each link between switches in both directions.
+/// The switch at the top is never the narrow place.
 ///
-/// Where cores receive messages ([`receive`](Network::receive), [`copy`](Network::copy)), they do so one after the other:
-/// a core without a task, or else one with tasks, whose next kernel takes longer by that time.
+/// Where cores receive messages ([`receive`](Network::receive), [`copy`](Network::copy)), they do so one after the
+/// other: a core without a task, or else one with tasks, whose next kernel takes longer by that time.
 ///
 /// That is the LogGP model (Alexandrov et al. 1995) at the interfaces, with links between switches that are queues too.
-/// Messages that are under way together go one after the other; real networks may mix them, which changes when the first
-/// of them arrives, and not the last.
+/// Messages that are under way together go one after the other; real networks may mix them, which changes when the
+/// first of them arrives, and not the last.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Network {
     /// Latency between two nodes at one switch.
@@ -30,8 +30,8 @@ pub struct Network {
     pub foreign_task: Duration,
     /// Time that a core of the receiver takes for a message.
     pub receive: Duration,
-    /// Speed at which such a core copies a message, in bytes per nanosecond (GB/s); infinite where the interface writes to the
-    /// memory of the data.
+    /// Speed at which such a core copies a message, in bytes per nanosecond (GB/s); infinite where the interface writes
+    /// to the memory of the data.
     pub copy: f64,
     /// Whether messages take no time.
     pub is_free: bool,
@@ -49,8 +49,8 @@ pub struct SwitchLevel {
 }
 
 impl Default for Network {
-    /// One switch, and interfaces as of InfiniBand EDR: 100 Gbit/s by its makers, and an assumed latency of 1.5 µs. They
-    /// receive without the help of cores.
+    /// One switch, and interfaces as of InfiniBand EDR: 100 Gbit/s by its makers, and an assumed latency of 1.5 µs.
+    /// They receive without the help of cores.
     /// Foreign tasks take what they take with `sched-cluster` on a machine of 2024.
     fn default() -> Network {
         Network {

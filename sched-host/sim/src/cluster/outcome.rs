@@ -8,8 +8,8 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClusterOutcome {
-    /// The result of all nodes together. Workers are numbered through all nodes, links are those of the network and then
-    /// those within each node, and transfers are those within nodes.
+    /// The result of all nodes together. Workers are numbered through all nodes, links are those of the network and
+    /// then those within each node, and transfers are those within nodes.
     pub total: SimOutcome,
     /// The nodes, by rank.
     pub nodes: Vec<NodeStats>,

@@ -40,8 +40,8 @@ pub struct ClusterSimulation {
 }
 
 impl ClusterSimulation {
-    /// A simulation of this graph on this cluster, with the policy that the environment variable `SCHED_POLICY` names, or
-    /// `tree-eager`, on each node. The blocks of matrices are dealt to a grid of nodes, other data in turn
+    /// A simulation of this graph on this cluster, with the policy that the environment variable `SCHED_POLICY` names,
+    /// or `tree-eager`, on each node. The blocks of matrices are dealt to a grid of nodes, other data in turn
     /// ([`Grid::owners`]).
     pub fn new(graph: impl Into<Arc<TaskGraph>>, cluster: impl Into<Arc<Cluster>>) -> ClusterSimulation {
         ClusterSimulation {
@@ -110,8 +110,8 @@ impl ClusterSimulation {
         self.observe(&mut Nobody)
     }
 
-    /// Runs all tasks, and reports each event to `observer`: tasks as they are numbered in the graph, workers and memory
-    /// nodes through all nodes.
+    /// Runs all tasks, and reports each event to `observer`: tasks as they are numbered in the graph, workers and
+    /// memory nodes through all nodes.
     ///
     /// # Errors
     /// See [`SimError`].
@@ -246,8 +246,8 @@ fn critical_path(graph: &TaskGraph, lengths: &Lengths) -> Duration {
     Duration::from_nanos(ends.into_iter().max().unwrap_or(0))
 }
 
-/// The nodes, and the messages between them, under one clock. At one time messages come before shared cores, these before nodes, and these in the
-/// order of their ranks.
+/// The nodes, and the messages between them, under one clock. At one time messages come before shared cores, these
+/// before nodes, and these in the order of their ranks.
 struct Clock<'a, 'x> {
     nodes: Vec<Engine<'a>>,
     traffic: Messages<'a>,

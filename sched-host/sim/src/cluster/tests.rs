@@ -94,8 +94,8 @@ fn what_a_shared_core_receives_takes_its_time_from_kernels() {
     let mut cluster = Cluster { shared: vec![SharedCores { nodes: 1..3, cores: 1 }], ..flat(3, 1, 20) };
     cluster.network.receive = Duration::from_micros(10);
     let (outcome, _) = run(start(&graph, &cluster).owners(vec![0, 1, 2]));
-    // Node 2 computes to 21, when the message comes; receiving takes to 41, then there are two kernels on one core: 29 of
-    // the kernels of node 2 are left.
+    // Node 2 computes to 21, when the message comes; receiving takes to 41, then there are two kernels on one core: 29
+    // of the kernels of node 2 are left.
     assert_eq!(outcome.nodes[1].makespan, Duration::from_micros(81));
     assert_eq!(outcome.nodes[2].makespan, Duration::from_micros(90));
 }

@@ -1,12 +1,12 @@
 //! Messages from and to other ranks, on a node of a cluster: tasks that no worker executes.
 //!
-//! One that sends is ready when the value is computed; it is posted once the value is in the memory where it is at home,
-//! and ends when the interface has sent it. One that receives is ready when nobody reads the earlier value any more; it
-//! ends when the message has arrived, and a core has received it. A core without a task does that; where all have one, the
-//! next kernel takes longer by that time.
+//! One that sends is ready when the value is computed; it is posted once the value is in the memory where it is at
+//! home, and ends when the interface has sent it. One that receives is ready when nobody reads the earlier value any
+//! more; it ends when the message has arrived, and a core has received it. A core without a task does that; where all
+//! have one, the next kernel takes longer by that time.
 //!
-//! Where nodes share cores, neither kernels nor what is received end at a time that the node knows: it asks for work of a
-//! core, and is told when that has ended.
+//! Where nodes share cores, neither kernels nor what is received end at a time that the node knows: it asks for work of
+//! a core, and is told when that has ended.
 
 use super::moves::Waiter;
 use super::workers::Worker;

@@ -379,8 +379,8 @@ impl Engine<'_> {
         self.moves.arrived = arrived;
     }
 
-    /// Takes the time of a copy that nobody waited for from the first worker of its target, where copies are made by the
-    /// processors that workers use. Who waits for a copy has spent the time already.
+    /// Takes the time of a copy that nobody waited for from the first worker of its target, where copies are made by
+    /// the processors that workers use. Who waits for a copy has spent the time already.
     fn take_from_worker(&mut self, transfer: TransferId) {
         let Move { from, to, why, began, ref waiters, .. } = *self.moves.get(transfer);
         let by_workers = |memory: MemoryNode| self.backend.platform.memories[memory.index()].copied_by_workers;

@@ -72,8 +72,8 @@ impl Platform {
     /// Reads a platform from KDL. `source_name` is the name of the text in errors, usually its path.
     ///
     /// - `memory "ram" size="64 GiB" device=#true`: a memory node; unlimited without a size. The first one has all data
-    ///   at the beginning. On a device, the allocation of memory has a cost. With `copied-by-workers=#true`, data that is
-    ///   fetched ahead from it or to it takes its time from the worker beside it, not from a copy engine.
+    ///   at the beginning. On a device, the allocation of memory has a cost. With `copied-by-workers=#true`, data that
+    ///   is fetched ahead from it or to it takes its time from the worker beside it, not from a copy engine.
     /// - `switch "pci"`: a place where links meet.
     /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s" shared=#true`: a link between two places
     ///   in both directions, which share bandwidth only if `shared`. Transfers take the route of least latency.

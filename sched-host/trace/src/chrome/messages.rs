@@ -1,5 +1,5 @@
-//! Messages between ranks: on each rank a track for those that it sends and one for those that it receives, and an arrow
-//! for each.
+//! Messages between ranks: on each rank a track for those that it sends and one for those that it receives, and an
+//! arrow for each.
 
 use super::{Args, Line, Lines, RANKS, micros};
 use crate::event::{Event, RankMessage};

@@ -37,8 +37,8 @@ pub struct Calibration {
 }
 
 /// Mean times of kernels, by kind of task and by the size of a task's data in bytes, in one of several runs: that which
-/// other programs have disturbed least, or on ranks that in the middle. The makespan is made of their sums, so medians would
-/// be too short.
+/// other programs have disturbed least, or on ranks that in the middle. The makespan is made of their sums, so medians
+/// would be too short.
 pub type KernelTimes = BTreeMap<String, BTreeMap<u64, Duration>>;
 
 /// What was measured of a device.
@@ -280,8 +280,8 @@ struct Kernels {
 }
 
 impl Kernels {
-    /// Runs a workload, and adds the times of its tasks. The others run it as well meanwhile, since cores and devices share
-    /// memory and caches.
+    /// Runs a workload, and adds the times of its tasks. The others run it as well meanwhile, since cores and devices
+    /// share memory and caches.
     fn measure<W: Workload>(
         &mut self,
         machine: &Machine<'_>,

@@ -252,8 +252,8 @@ impl Contest<'_> {
         Ok(())
     }
 
-    /// GFlop/s of the device and of the cores at the same time, each with matrices of its own. Who has ended goes on with
-    /// another matrix until both have ended one, so that neither has the machine for itself.
+    /// GFlop/s of the device and of the cores at the same time, each with matrices of its own. Who has ended goes on
+    /// with another matrix until both have ended one, so that neither has the machine for itself.
     fn apart(&self, device: &Where, cut: impl Fn() -> LowerTiles + Sync) -> Result<f64, DeviceBenchError> {
         let ended = AtomicUsize::new(0);
         let speed = |runtime: &Runtime, only: Option<&Where>| -> Result<f64, WorkloadError> {

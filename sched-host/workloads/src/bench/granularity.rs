@@ -1,10 +1,10 @@
 //! The smallest tasks that keep the workers busy: METG(50 %), the minimum effective task granularity of Task Bench.
 //!
-//! Every contender executes the same grid of tasks, with kernels of some number of iterations. Its efficiency is the time
-//! of all iterations, at the rate of long kernels, over the time that it had the workers; its granularity is this time
-//! for each task, overhead included. METG(50 %) is the granularity at which the efficiency is one half: the smaller, the
-//! finer the tasks that the contender can be given. (Slaughter et al., Task Bench: A Parameterized Benchmark for
-//! Evaluating Parallel Runtime Performance, SC 2020.)
+//! Every contender executes the same grid of tasks, with kernels of some number of iterations. Its efficiency is the
+//! time of all iterations, at the rate of long kernels, over the time that it had the workers; its granularity is this
+//! time for each task, overhead included. METG(50 %) is the granularity at which the efficiency is one half: the
+//! smaller, the finer the tasks that the contender can be given. (Slaughter et al., Task Bench: A Parameterized
+//! Benchmark for Evaluating Parallel Runtime Performance, SC 2020.)
 
 mod kernel;
 mod pattern;

@@ -32,9 +32,9 @@ const STREAM: usize = 48 << 20;
 /// Number of tasks of another rank that are submitted.
 const FOREIGN: usize = 10_000;
 
-/// Measures the network between the first two of several ranks, which have nothing else to do: latency by a chain of tasks
-/// that alternate between both, bandwidth by many values that one sends to the other. (In a chain of large values, these are
-/// in caches: that is four times as fast as what factorisations get.) All ranks call it.
+/// Measures the network between the first two of several ranks, which have nothing else to do: latency by a chain of
+/// tasks that alternate between both, bandwidth by many values that one sends to the other. (In a chain of large
+/// values, these are in caches: that is four times as fast as what factorisations get.) All ranks call it.
 ///
 /// # Errors
 /// If a rank fails.

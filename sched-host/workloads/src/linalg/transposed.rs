@@ -7,7 +7,8 @@ use faer::MatRef;
 use super::Number;
 use super::tile::{ALIGNMENT, TileRef};
 
-/// Number of rows and columns of the blocks that are transposed in registers: one cache line of numbers, or half of one.
+/// Number of rows and columns of the blocks that are transposed in registers: one cache line of numbers, or half of
+/// one.
 const BLOCK: usize = ALIGNMENT / size_of::<f64>();
 
 thread_local! {

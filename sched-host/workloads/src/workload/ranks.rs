@@ -1,4 +1,5 @@
-//! Factorisations on several ranks: tiles are dealt to the ranks in turn, each task runs where the tile is that it writes.
+//! Factorisations on several ranks: tiles are dealt to the ranks in turn, each task runs where the tile is that it
+//! writes.
 
 use super::figures::Figures;
 use super::{Factored, Workload, make_tiles};
@@ -24,8 +25,8 @@ pub trait OnRanks: Workload {
         precision: Precision,
     ) -> Result<OnTiles<'c, Self::Factors>, ClusterError>;
 
-    /// Makes the tiles of a matrix on the ranks that own them, factorises it, and gathers the factors on rank 0. Each rank
-    /// gets its own figures. All ranks call it.
+    /// Makes the tiles of a matrix on the ranks that own them, factorises it, and gathers the factors on rank 0. Each
+    /// rank gets its own figures. All ranks call it.
     ///
     /// # Errors
     /// What fails on one rank fails on all, with the same word.

@@ -91,7 +91,8 @@ fn lengths(bytes: &[u8]) -> Vec<Length> {
     tasks.iter().map(|task| Length { kind: u64::from_le_bytes(task[0]), nanos: u64::from_le_bytes(task[1]) }).collect()
 }
 
-/// The graph of the program, with the length of each task on the rank that ran it. `None` if it is not what the ranks ran.
+/// The graph of the program, with the length of each task on the rank that ran it. `None` if it is not what the ranks
+/// ran.
 fn measured(mut graph: TaskGraph, lengths: &[Vec<Length>]) -> Option<TaskGraph> {
     let Shares { ranks, .. } = Shares::block_cyclic(&graph, lengths.len());
     for (share, lengths) in ranks.iter().zip(lengths) {

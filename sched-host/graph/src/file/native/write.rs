@@ -20,9 +20,9 @@ use std::collections::{BTreeMap, HashSet};
 ///   explicitly;
 /// - `wont_use`: the place of `data` that is not used any more once `submitted` tasks have been submitted.
 ///
-/// All members but `format`, `version`, `tasks` and the kind of a task may be left out; without `kinds`, the kinds are those
-/// that the tasks name. For other readers there are also a `summary`, and for each task its `id` (its place, from 0) and the
-/// tasks that it `waits_for`, because of its accesses or explicitly.
+/// All members but `format`, `version`, `tasks` and the kind of a task may be left out; without `kinds`, the kinds are
+/// those that the tasks name. For other readers there are also a `summary`, and for each task its `id` (its place, from
+/// 0) and the tasks that it `waits_for`, because of its accesses or explicitly.
 ///
 /// Lengths are kept to the nanosecond up to 20 days.
 ///

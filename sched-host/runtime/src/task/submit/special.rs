@@ -1,4 +1,5 @@
-//! The parts of a submission that only tasks with rare fields or of special codelets have. The usual tasks pass them by.
+//! The parts of a submission that only tasks with rare fields or of special codelets have. The usual tasks pass them
+//! by.
 
 use super::steps::{Accessed, AccessesInOrder, Restriction, admit};
 use super::{Submitter, TaskBuilder, TaskRef};
@@ -50,8 +51,8 @@ fn restriction(core: &Core, facts: &CodeletFacts, of_task: Option<&Where>) -> Re
     }
 }
 
-/// A task whose submission takes a way of its own, with the types of the codelet erased: what it takes is compiled once,
-/// not once for each type of codelet.
+/// A task whose submission takes a way of its own, with the types of the codelet erased: what it takes is compiled
+/// once, not once for each type of codelet.
 pub(in crate::task) struct Request<'a> {
     pub(in crate::task) submitter: &'a Submitter,
     pub(in crate::task) job: Box<dyn Job>,
@@ -63,8 +64,8 @@ pub(in crate::task) struct Request<'a> {
 }
 
 impl Core {
-    /// Announces a submission to those who follow submissions, and notes it in the captured graph of the program. `visit`
-    /// visits the accesses of the task.
+    /// Announces a submission to those who follow submissions, and notes it in the captured graph of the program.
+    /// `visit` visits the accesses of the task.
     #[cold]
     pub(in crate::task) fn announce_with<'h>(
         &self,

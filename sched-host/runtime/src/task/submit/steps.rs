@@ -63,7 +63,8 @@ pub(super) struct Seen {
 }
 
 impl Core {
-    /// Checks that a codelet and the tasks to wait for belong to this runtime, and that it has a worker for the codelet.
+    /// Checks that a codelet and the tasks to wait for belong to this runtime, and that it has a worker for the
+    /// codelet.
     #[inline(always)]
     pub(super) fn check_origin(&self, facts: &CodeletFacts, after: &[TaskRef]) -> Result<(), SubmitError> {
         let foreign = |what| SubmitError::Foreign { codelet: facts.name.clone(), what };
@@ -79,8 +80,8 @@ impl Core {
         Ok(())
     }
 
-    /// Checks the accesses of a task, and puts them in order. `model` gives the footprint for the codelet's model, if it
-    /// has one; it is passed the accesses in the codelet's order.
+    /// Checks the accesses of a task, and puts them in order. `model` gives the footprint for the codelet's model, if
+    /// it has one; it is passed the accesses in the codelet's order.
     #[inline(always)]
     pub(super) fn put_in_order(
         &self,
@@ -202,8 +203,8 @@ impl Core {
     }
 }
 
-/// Context of a task, which counts it from now on, and its priority there: those that the program has `named` and `asked`
-/// for, or else the current context and its default.
+/// Context of a task, which counts it from now on, and its priority there: those that the program has `named` and
+/// `asked` for, or else the current context and its default.
 #[inline(always)]
 pub(in crate::task) fn admit<'a>(
     core: &'a Core,

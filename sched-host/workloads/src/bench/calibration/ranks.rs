@@ -1,8 +1,8 @@
 //! The times of kernels where several ranks factorise one matrix together.
 //!
-//! There a kernel also takes what the policy makes of caches, what copies for messages take of them, and what the memory
-//! gives while all ranks use it: on two cores, `gemm` takes 4 to 24 % longer than in small factorisations of each rank's
-//! own.
+//! There a kernel also takes what the policy makes of caches, what copies for messages take of them, and what the
+//! memory gives while all ranks use it: on two cores, `gemm` takes 4 to 24 % longer than in small factorisations of
+//! each rank's own.
 
 use super::{Calibrated, Calibration, CalibrationError, Chosen, Costs, Kernels, RUNS, WorkloadStep, tiles};
 use crate::workload::{Cholesky, Lu, OnRanks, Qr};
@@ -15,9 +15,10 @@ use std::sync::Arc;
 /// Rows of the matrices, if the tiles allow that: those of one rank are more than caches hold.
 const ROWS: usize = 4096;
 
-/// Measures this machine as [`calibrate`](super::calibrate) does, and kernels where all ranks factorise matrices together.
-/// The runtimes of the cluster capture their graphs ([`capture_graph`](sched_runtime::Builder::capture_graph)), and have the
-/// policy and the number of workers that are wanted. All ranks call it; rank 0 gets the figures of all of them.
+/// Measures this machine as [`calibrate`](super::calibrate) does, and kernels where all ranks factorise matrices
+/// together. The runtimes of the cluster capture their graphs
+/// ([`capture_graph`](sched_runtime::Builder::capture_graph)), and have the policy and the number of workers that are
+/// wanted. All ranks call it; rank 0 gets the figures of all of them.
 ///
 /// # Errors
 /// If a runtime does not start, or a run fails.

@@ -157,8 +157,8 @@ impl<T: Number> Tasks<T> {
     }
 }
 
-/// Number of work items in each group of `gemm` and `syrk` on this many rows: groups are equal, with few items that have no
-/// rows.
+/// Number of work items in each group of `gemm` and `syrk` on this many rows: groups are equal, with few items that
+/// have no rows.
 fn group(rows: usize) -> usize {
     let items = rows.div_ceil(BLOCK.0).max(1);
     items.div_ceil(items.div_ceil(GROUP))

@@ -1,5 +1,5 @@
-//! The tasks of the factorisation on arrays: in either precision, and on devices, which apply reflectors that cores have
-//! computed.
+//! The tasks of the factorisation on arrays: in either precision, and on devices, which apply reflectors that cores
+//! have computed.
 
 use super::Qr;
 use crate::linalg::qr_kernels::on_views as on_core;
