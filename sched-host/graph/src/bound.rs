@@ -11,13 +11,16 @@
 //!
 //! Transfers take no time, so no schedule is shorter than the bounds, and not every bound can be reached.
 //!
-//! - The bound with **transfers** is the largest of these, and of the longest chain in which data that one task writes
-//!   and the next one reads in another memory crosses a link, as does each initial value that is read elsewhere than at
-//!   home. Each task chooses its pool, each transfer takes what it would alone, and pools of several memories may keep
-//!   data where it is, so this is a bound too ([`chain_with_transfers`] has the formula). It is the critical path with
-//!   the communication costs of the static schedulers (Topcuoglu, Hariri and Wu, *Performance-effective and
-//!   low-complexity task scheduling for heterogeneous computing*, 2002), with minima in the place of their means. It
-//!   does not count the volume that all chains move together.
+//! - The bound with **transfers** is the largest of these and of two more. One is the longest chain in which data that
+//!   one task writes and the next one reads in another memory crosses a link, as does each initial value that is read
+//!   elsewhere than at home. Each task chooses its pool, each transfer takes what it would alone, and pools of several
+//!   memories may keep data where it is: the critical path with the communication costs of the static schedulers
+//!   (Topcuoglu, Hariri and Wu, *Performance-effective and low-complexity task scheduling for heterogeneous computing*,
+//!   2002), with minima in the place of their means. The other is a linear program with all chains at once, and with
+//!   the area of the tasks that such chains keep from beginning before some time and from ending after another, put
+//!   between the two (Fernandez and Bussell, *Bounds on the number of processors and time for multiprocessor optimal
+//!   schedules*, 1973). [`bound_with_transfers`] has the formulas. It does not count the volume that all chains move
+//!   together.
 //!
 //! ```
 //! use sched_graph::bound::{Pool, bounds};
@@ -36,12 +39,14 @@
 //! ```
 
 mod classes;
+mod game;
 mod program;
+mod spans;
 #[cfg(test)]
 mod tests;
 mod transfers;
 
-pub use transfers::{Origin, chain_with_transfers};
+pub use transfers::{LeastCosts, Origin, bound_with_transfers};
 
 use crate::priorities::bottom_levels;
 use crate::{Dependencies, Task, TaskGraph, TaskId};
@@ -64,8 +69,8 @@ pub struct Bounds {
     pub area: f64,
     /// The area with one chain of tasks that must run in sequence.
     pub mixed: f64,
-    /// The largest of these, and of the longest chain with its transfers; equal to the largest of these where nothing
-    /// is known of transfers.
+    /// The largest of these, of the longest chain with its transfers, and of all chains and the areas between them at
+    /// once; equal to the largest of the others where nothing is known of transfers.
     pub transfers: f64,
 }
 

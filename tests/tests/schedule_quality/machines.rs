@@ -1,6 +1,7 @@
 //! Machines to judge policies on: those of StarPU's reference data, machines made from them, and described ones.
 
 use sched_host::graph::TaskGraph;
+use sched_host::graph::bound::Bounds;
 use sched_host::sim::Platform;
 use sched_host::sim::platform::KernelTime;
 use std::path::Path;
@@ -188,7 +189,7 @@ pub(crate) fn all(data: &Path) -> Vec<Machine> {
     ]
 }
 
-/// The lower bound of a graph on a platform.
-pub(crate) fn bound(graph: &TaskGraph, platform: &Platform) -> f64 {
-    platform.bounds(graph, &graph.dependencies()).expect("the platform can run it").best()
+/// The lower bounds of a graph on a platform.
+pub(crate) fn bounds(graph: &TaskGraph, platform: &Platform) -> Bounds {
+    platform.bounds(graph, &graph.dependencies()).expect("the platform can run it")
 }

@@ -7,6 +7,7 @@ mod workloads;
 
 use machines::Machine;
 use sched_host::graph::TaskGraph;
+use sched_host::graph::bound::Bounds;
 use sched_host::graph::reference::{heft, peft};
 use sched_host::plugin::Registry;
 use sched_host::policy::library;
@@ -29,7 +30,7 @@ const REPLAYER: &str = "tree-dmdas";
 struct Row {
     machine: String,
     workload: String,
-    bound: f64,
+    bounds: Bounds,
     one: f64,
     /// The shortest of the others, and whose it is.
     other: (f64, String),
@@ -37,7 +38,11 @@ struct Row {
 
 impl Row {
     fn to_bound(&self) -> f64 {
-        self.one / self.bound
+        self.bounds.ratio(self.one)
+    }
+
+    fn to_bound_with_transfers(&self) -> f64 {
+        self.one / self.bounds.transfers
     }
 
     fn to_other(&self) -> f64 {
@@ -59,7 +64,7 @@ fn makespan(
 fn row(data: &Path, machine: &Machine, workload: &Workload, registry: &Arc<Registry>) -> Row {
     let platform = Arc::new(machine.platform.clone());
     let graph = Arc::new(workload.graph.clone());
-    let bound = machines::bound(&graph, &platform);
+    let bounds = machines::bounds(&graph, &platform);
     let one = makespan(&graph, &platform, ONE, registry)
         .unwrap_or_else(|error| panic!("{} {}: {error:?}", machine.name, workload.name));
     let mut others: Vec<(f64, String)> = Vec::new();
@@ -81,7 +86,7 @@ fn row(data: &Path, machine: &Machine, workload: &Workload, registry: &Arc<Regis
         others.extend(starpu.map(|(took, policy)| (took, format!("StarPU's {policy}"))));
     }
     let other = others.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).expect("there are others");
-    Row { machine: machine.name.clone(), workload: workload.name.clone(), bound, one, other }
+    Row { machine: machine.name.clone(), workload: workload.name.clone(), bounds, one, other }
 }
 
 /// The rows of all cases whose names begin with one of `kinds`, computed by two threads. The environment variable
@@ -103,12 +108,13 @@ fn rows(data: &Path, machines: &[Machine], sizes: &[usize], kinds: &[&str]) -> V
                     let (machine, workload) = &cases[case];
                     let row = row(data, machine, workload, &registry);
                     println!(
-                        "{:18}{:16}{:9.4} s {:9.4} s ×{:6.3} {:9.4} s {:+6.1} % {}",
+                        "{:18}{:16}{:9.4} s {:9.4} s ×{:6.3} ×{:6.3} {:9.4} s {:+6.1} % {}",
                         row.machine,
                         row.workload,
-                        row.bound,
+                        row.bounds.best(),
                         row.one,
                         row.to_bound(),
+                        row.to_bound_with_transfers(),
                         row.other.0,
                         100.0 * (row.to_other() - 1.0),
                         row.other.1
@@ -128,8 +134,9 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 
 /// Prints means by machine and with each machine left out. Returns the largest mean over the bound with one left out.
 fn judge(machines: &[Machine], rows: &[Row]) -> f64 {
+    println!("{:66}others left", "");
     println!(
-        "machine               cases  to bound  to best other  longest to other  others left: to bound, to best other"
+        "machine               cases  to bound, with transfers  to best other  longest  to bound, with transfers, to best other"
     );
     let mut largest: f64 = 0.0;
     for machine in machines {
@@ -140,20 +147,24 @@ fn judge(machines: &[Machine], rows: &[Row]) -> f64 {
         let without = mean(others.iter().map(|row| row.to_bound()));
         largest = largest.max(without);
         println!(
-            "{:22}{:5} {:9.3} {:14.3} {:17.3} {:25.3} {:14.3}",
+            "{:22}{:5} {:9.3} {:15.3} {:14.3} {:8.3} {:9.3} {:15.3} {:14.3}",
             machine.name,
             of.len(),
             mean(of.iter().map(|row| row.to_bound())),
+            mean(of.iter().map(|row| row.to_bound_with_transfers())),
             mean(of.iter().map(|row| row.to_other())),
             of.iter().map(|row| row.to_other()).fold(0.0, f64::max),
             without,
+            mean(others.iter().map(|row| row.to_bound_with_transfers())),
             mean(others.iter().map(|row| row.to_other())),
         );
     }
     let behind = rows.iter().filter(|row| row.to_other() > BEHIND).count();
     println!(
-        "all: {:.3} times the bound, {:.3} times the best other; {behind} of {} cases more than 2 % behind",
+        "all: {:.3} times the bound, {:.3} times that with transfers, {:.3} times the best other; {behind} of {} cases \
+         more than 2 % behind",
         mean(rows.iter().map(Row::to_bound)),
+        mean(rows.iter().map(Row::to_bound_with_transfers)),
         mean(rows.iter().map(Row::to_other)),
         rows.len()
     );

@@ -1,5 +1,8 @@
-//! The chain bound with transfers.
+//! The bound with transfers.
 
+use super::game::Game;
+use super::spans::Spans;
+use super::{BoundError, Durations, Pool};
 use crate::{AccessMode, Dependencies, Task, TaskGraph, TaskId};
 use sched_core::MemoryNode;
 
@@ -12,79 +15,72 @@ pub enum Origin {
     Pool(usize),
 }
 
-/// Lower bound in seconds of the makespan of `graph` on a number of `pools`, from the chains of its tasks and the
-/// transfers between them: see the [module](super). `seconds` is as for [`bounds`](super::bounds), and `travel` gives
-/// the least time in seconds that a transfer of a number of bytes takes from a place to the nearest memory of a pool.
+/// What tasks and transfers take at least, in seconds.
+pub trait LeastCosts {
+    /// Execution time of a task in a pool; `None` if it cannot run there.
+    fn seconds(&self, task: &Task, pool: usize) -> Option<f64>;
+
+    /// Worker time of a task in a pool. It is the execution time, unless several workers may execute a task together.
+    fn work(&self, task: &Task, pool: usize) -> Option<f64> {
+        self.seconds(task, pool)
+    }
+
+    /// Time of a transfer from a place to the nearest memory of a pool, if there is no other.
+    fn travel(&self, from: Origin, pool: usize, bytes: u64) -> f64;
+
+    /// Time in which all of these initial values, each with its home and its bytes, arrive in one memory of a pool.
+    fn load(&self, values: &[(MemoryNode, u64)], pool: usize) -> f64 {
+        values.iter().map(|(home, bytes)| self.travel(Origin::Home(*home), pool, *bytes)).fold(0.0, f64::max)
+    }
+}
+
+/// Lower bound in seconds of the makespan of `graph` on `pools` of workers, with transfers: see the [module](super).
 ///
-/// With *t(i, p)* the time of task *i* in pool *p*, *d(i, j, p, q)* the largest travel time from *p* to *q* of the data
-/// that *i* wrote and *j* reads (0 if there is none), and *h(i, p)* the largest travel time from home to *p* of the
-/// initial values that *i* reads:
+/// Each task *i* has in each pool *p* a head, before which it cannot begin there, and a tail, which must follow its
+/// end. With *t(i, p)* the time of the task there, *d(i, j, p, q)* the largest travel time from *p* to *q* of the data
+/// that *i* wrote and *j* reads (0 if there is none), and *l(i, p)* the time in which the initial values that *i* reads
+/// are loaded:
 ///
 /// ```text
-/// rest(i, p) = t(i, p) + max over successors j of min over q of (d(i, j, p, q) + rest(j, q))
-/// bound      = max over i of min over p of (h(i, p) + rest(i, p))
+/// head(j, q) = max of l(j, q) and, over predecessors i, min over p of (head(i, p) + t(i, p) + d(i, j, p, q))
+/// tail(i, p) = max over successors j of min over q of (d(i, j, p, q) + t(j, q) + tail(j, q))
+/// chain      = max over i of min over p of (head(i, p) + t(i, p) + tail(i, p))
 /// ```
 ///
-/// With transfers that take no time this is the critical path.
-pub fn chain_with_transfers(
+/// The workers of a pool do in the time between *h* and the makespan less *e* all that has been placed there with a
+/// head of at least *h* and a tail of at least *e*; and no chain of tasks takes longer than the makespan where it has
+/// been placed. The least makespan with which tasks can be placed in fractions, so that this is so for all *h*, *e* and
+/// chains, is found up to some per mille from below. The bound is the largest of it, of the chain above, and of
+/// `known`, in seconds, which must be a lower bound.
+///
+/// # Errors
+/// As for [`bounds`](super::bounds).
+pub fn bound_with_transfers(
     graph: &TaskGraph,
     dependencies: &Dependencies,
-    pools: usize,
-    seconds: impl Fn(&Task, usize) -> Option<f64>,
-    travel: impl Fn(Origin, usize, u64) -> f64,
-) -> f64 {
-    let values = Values::of(graph);
-    let mut rest = vec![0.0; graph.tasks.len() * pools];
-    let mut longest = 0.0_f64;
-    let row = |task: TaskId| task.index() * pools..(task.index() + 1) * pools;
-    for task in graph.ids().rev() {
-        let spec = graph.task(task);
-        let runs = graph.kind_of(spec).runs;
-        let mut whole = f64::INFINITY;
-        for pool in 0..pools {
-            let length = if runs { seconds(spec, pool) } else { Some(0.0) };
-            let Some(length) = length.filter(|length| *length >= 0.0) else {
-                rest[row(task).start + pool] = f64::INFINITY;
-                continue;
-            };
-            let waits = |next: TaskId, bytes: u64| {
-                let all = rest[row(next)].iter().enumerate();
-                let all = all.map(|(other, rest)| match bytes {
-                    0 => *rest,
-                    _ => rest + travel(Origin::Pool(pool), other, bytes),
-                });
-                all.fold(f64::INFINITY, f64::min)
-            };
-            let order = dependencies.successors(task).iter().map(|next| waits(*next, 0));
-            let flow = values.written_by(task).iter().map(|flow| waits(flow.reader, flow.bytes));
-            let after = length + order.chain(flow).fold(0.0, f64::max);
-            rest[row(task).start + pool] = after;
-            let initial = values.initial[task.index()].iter();
-            let arrives = initial.map(|(home, bytes)| travel(Origin::Home(*home), pool, *bytes)).fold(0.0, f64::max);
-            whole = whole.min(arrives + after);
-        }
-        // A task that can run nowhere is an error of the other bounds.
-        if whole.is_finite() {
-            longest = longest.max(whole);
-        }
-    }
-    longest
+    pools: &[Pool],
+    costs: &impl LeastCosts,
+    known: f64,
+) -> Result<f64, BoundError> {
+    let spans = Spans::of(graph, dependencies, pools.len(), costs);
+    let work = Durations::of(graph, pools, |task, pool| costs.work(task, pool))?;
+    Ok(Game::new(dependencies, &spans, &work, pools, known.max(spans.longest())).play())
 }
 
 /// Data that a task wrote and another one reads.
-struct Flow {
+pub(super) struct Flow {
     writer: TaskId,
-    reader: TaskId,
+    pub(super) reader: TaskId,
     /// Bytes of the largest piece of such data.
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 /// Which task wrote each value that a task reads.
-struct Values {
+pub(super) struct Values {
     /// By writer.
     flows: Vec<Flow>,
     /// For each task, home and bytes of the data whose initial value it reads.
-    initial: Vec<Vec<(MemoryNode, u64)>>,
+    pub(super) initial: Vec<Vec<(MemoryNode, u64)>>,
 }
 
 /// Where the current value of a piece of data comes from.
@@ -97,7 +93,7 @@ enum Source {
 }
 
 impl Values {
-    fn of(graph: &TaskGraph) -> Values {
+    pub(super) fn of(graph: &TaskGraph) -> Values {
         let mut sources = vec![Source::Home; graph.data.len()];
         let mut values = Values { flows: Vec::new(), initial: vec![Vec::new(); graph.tasks.len()] };
         for (task, spec) in graph.ids().zip(&graph.tasks) {
@@ -130,7 +126,7 @@ impl Values {
         }
     }
 
-    fn written_by(&self, writer: TaskId) -> &[Flow] {
+    pub(super) fn written_by(&self, writer: TaskId) -> &[Flow] {
         let first = self.flows.partition_point(|flow| flow.writer < writer);
         let count = self.flows[first..].partition_point(|flow| flow.writer == writer);
         &self.flows[first..first + count]

@@ -1,11 +1,11 @@
 //! Lower bounds of makespans on a platform.
 
-use super::Platform;
+use super::{Platform, Route};
 use sched_core::MemoryNode;
-use sched_graph::bound::{BoundError, Bounds, Origin, Pool, bounds, chain_with_transfers, team_bounds};
+use sched_graph::bound::{BoundError, Bounds, LeastCosts, Origin, Pool, bound_with_transfers, bounds, team_bounds};
 use sched_graph::{Dependencies, Task, TaskGraph};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 impl Platform {
     /// Lower bounds of the makespan of `graph`.
@@ -14,26 +14,27 @@ impl Platform {
     /// If a task can run nowhere, or the linear program is not solved.
     pub fn bounds(&self, graph: &TaskGraph, dependencies: &Dependencies) -> Result<Bounds, BoundError> {
         let pools: Vec<Pool> = self.workers_by_class().into_iter().map(|workers| Pool { workers }).collect();
-        let runs = |task: &Task| graph.kind_of(task).runs;
-        let seconds =
-            |task: &Task, class, size| self.team_length(graph, task, class, size).map(|length| length.as_secs_f64());
         let sizes = self.team_sizes();
-        let least = |task: &Task, class: usize, of: fn(f64, u16) -> f64| {
-            let each = sizes[class].iter().filter_map(|size| Some(of(seconds(task, class, *size)?, *size)));
-            if runs(task) { each.reduce(f64::min) } else { Some(0.0) }
+        let has_teams = sizes.iter().any(|sizes| sizes.len() > 1);
+        let costs = Least {
+            graph,
+            sizes,
+            travels: Travels {
+                platform: self,
+                memories: self.memories_by_class(),
+                rates: self.rates_by_memory(),
+                known: RefCell::default(),
+            },
         };
-        let shortest = |task: &Task, class: usize| least(task, class, |seconds, _| seconds);
-        let without = if sizes.iter().all(|sizes| sizes.len() == 1) {
-            bounds(graph, dependencies, &pools, shortest)?
+        let (work, seconds) =
+            (|task: &Task, class| costs.work(task, class), |task: &Task, class| costs.length(task, class));
+        let without = if has_teams {
+            team_bounds(graph, dependencies, &pools, work, seconds)?
         } else {
-            let work = |task: &Task, class| least(task, class, |seconds, size| seconds * f64::from(size));
-            team_bounds(graph, dependencies, &pools, work, shortest)?
+            bounds(graph, dependencies, &pools, seconds)?
         };
-        let travels = Travels { platform: self, memories: self.memories_by_class(), known: RefCell::default() };
-        let travel = |from, class, bytes| travels.seconds(from, class, bytes);
-        let there = |task: &Task, class: usize| shortest(task, class).filter(|_| pools[class].workers > 0);
-        let chain = chain_with_transfers(graph, dependencies, pools.len(), there, travel);
-        Ok(Bounds { transfers: chain.max(without.best()), ..without })
+        let with_transfers = bound_with_transfers(graph, dependencies, &pools, &costs, without.best())?;
+        Ok(Bounds { transfers: with_transfers, ..without })
     }
 
     /// The memory nodes of the workers of each class.
@@ -47,12 +48,84 @@ impl Platform {
         };
         (0..self.classes.len()).map(of).collect()
     }
+
+    /// Largest number of bytes per nanosecond that arrive in each memory node: that of the links that all routes to it
+    /// pass, or that of all of their last links together.
+    fn rates_by_memory(&self) -> Vec<f64> {
+        let bandwidth = |link: &usize| self.links[*link].bandwidth;
+        let into = |to: MemoryNode| {
+            let routes: Vec<&Route> =
+                self.memory_nodes().filter(|from| *from != to).map(|from| self.route(from, to)).collect();
+            let Some(first) = routes.first().filter(|_| !self.overheads.free_transfers) else { return f64::INFINITY };
+            let common = first.links.iter().filter(|link| routes.iter().all(|route| route.links.contains(link)));
+            if let Some(narrowest) = common.map(bandwidth).reduce(f64::min) {
+                return narrowest;
+            }
+            let last: Option<BTreeSet<usize>> = routes.iter().map(|route| route.links.last().copied()).collect();
+            last.map_or(f64::INFINITY, |last| last.iter().map(bandwidth).sum())
+        };
+        self.memory_nodes().map(into).collect()
+    }
+}
+
+/// Least costs of the tasks of a graph.
+struct Least<'a> {
+    graph: &'a TaskGraph,
+    /// Sizes of teams, by class.
+    sizes: Vec<BTreeSet<u16>>,
+    travels: Travels<'a>,
+}
+
+impl Least<'_> {
+    /// The least of what teams of all sizes need of something for a task, by the seconds and the size.
+    fn least(&self, task: &Task, class: usize, of: fn(f64, u16) -> f64) -> Option<f64> {
+        if !self.graph.kind_of(task).runs {
+            return Some(0.0);
+        }
+        let platform = self.travels.platform;
+        let each = self.sizes[class].iter().filter_map(|size| {
+            let length = platform.team_length(self.graph, task, class, *size)?;
+            Some(of(length.as_secs_f64(), *size))
+        });
+        each.reduce(f64::min)
+    }
+
+    /// Least execution time, also where there is no worker.
+    fn length(&self, task: &Task, class: usize) -> Option<f64> {
+        self.least(task, class, |seconds, _| seconds)
+    }
+}
+
+impl LeastCosts for Least<'_> {
+    fn seconds(&self, task: &Task, class: usize) -> Option<f64> {
+        self.length(task, class).filter(|_| !self.travels.memories[class].is_empty())
+    }
+
+    fn work(&self, task: &Task, class: usize) -> Option<f64> {
+        self.least(task, class, |seconds, size| seconds * f64::from(size))
+    }
+
+    fn travel(&self, from: Origin, class: usize, bytes: u64) -> f64 {
+        self.travels.seconds(from, class, bytes)
+    }
+
+    fn load(&self, values: &[(MemoryNode, u64)], class: usize) -> f64 {
+        let to_class = |to: &MemoryNode| {
+            let away = || values.iter().filter(|(home, _)| home != to);
+            let longest = away().map(|(home, bytes)| self.travels.between(*home, *to, *bytes)).fold(0.0, f64::max);
+            let volume: u64 = away().map(|(_, bytes)| *bytes).sum();
+            longest.max(volume as f64 / self.travels.rates[to.index()] * 1e-9 - ROUNDING)
+        };
+        self.travels.memories[class].iter().map(to_class).reduce(f64::min).unwrap_or(0.0)
+    }
 }
 
 /// Least times of transfers.
 struct Travels<'a> {
     platform: &'a Platform,
     memories: Vec<Vec<MemoryNode>>,
+    /// Largest number of bytes per nanosecond that arrive in each memory.
+    rates: Vec<f64>,
     /// By bytes: seconds from each memory to each, by way of any others.
     known: RefCell<HashMap<u64, Vec<f64>>>,
 }
@@ -62,9 +135,6 @@ const ROUNDING: f64 = 2e-9;
 
 impl Travels<'_> {
     fn seconds(&self, from: Origin, class: usize, bytes: u64) -> f64 {
-        let mut known = self.known.borrow_mut();
-        let table = known.entry(bytes).or_insert_with(|| self.table(bytes));
-        let count = self.platform.memories.len();
         let home;
         let sources = match from {
             Origin::Home(node) => {
@@ -74,8 +144,13 @@ impl Travels<'_> {
             Origin::Pool(pool) => &self.memories[pool],
         };
         let pairs = sources.iter().flat_map(|from| self.memories[class].iter().map(move |to| (from, to)));
-        let times = pairs.map(|(from, to)| table[from.index() * count + to.index()]);
-        times.reduce(f64::min).unwrap_or(0.0)
+        pairs.map(|(from, to)| self.between(*from, *to, bytes)).reduce(f64::min).unwrap_or(0.0)
+    }
+
+    fn between(&self, from: MemoryNode, to: MemoryNode, bytes: u64) -> f64 {
+        let mut known = self.known.borrow_mut();
+        let table = known.entry(bytes).or_insert_with(|| self.table(bytes));
+        table[from.index() * self.platform.memories.len() + to.index()]
     }
 
     /// Shortest ways between all memories (Floyd and Warshall), where no transfer waits for another.
