@@ -116,8 +116,7 @@ fn the_application_chooses_among_several_decisions() {
     let policy = policy(several);
     assert!(check(&policy, &stock()).is_empty());
     assert_snapshot!(policy.to_kdl(), @r#"
-    // Simple schedulers among which the application chooses: `eager decide-workers fifo-above`, `heteroprio
-    // decide-archs perfmodel fifo-above-prio fifos-below impl`.
+    // Simple schedulers among which the application chooses: `eager decide-workers fifo-above`, `heteroprio decide-archs perfmodel fifo-above-prio fifos-below impl`.
     policy "simple" {
         user-choice {
             fifo sorted=#false {
