@@ -77,13 +77,6 @@
 //! access by the application, so ready tasks behind a full window are planned too. Measured lengths change all the
 //! time, and the kinds of tasks with them, so preferences last only as long as the lengths do.
 //!
-//! **Equal workers in a real run.** Where all workers are of one architecture and one memory and can execute all tasks,
-//! and time passes, nothing is planned: an idle worker takes the first ready task by priority and arrival, and none is
-//! sent to a busy worker. There a plan gains by its order alone, and its times are rough, since first measurements
-//! contain what is done only once: on two cores, workers that kept to a plan were idle three to four times as long as
-//! with `prio`, and Cholesky, LU and QR with tasks of 25 to 150 µs took 1.06, 1.09 and 1.05 times as long as with
-//! `eager`.
-//!
 //! If the host does not provide the submitted tasks, it behaves like `replan`, with that component's parameters.
 //!
 //! Sources: Topcuoglu, Hariri and Wu, *Performance-effective and low-complexity task scheduling for heterogeneous
@@ -132,7 +125,7 @@ pub struct Plan {
     len: AtomicUsize,
     turn: Turn,
     /// Owned by the thread that plans, which takes it out.
-    agenda: Mutex<Option<Box<Agenda>>>,
+    agenda: Mutex<Agenda>,
     /// Tasks that have ended since the planning thread looked, with the nanoseconds that they took.
     ended: Mutex<Vec<(u64, u64)>>,
     /// By child: number of workers that asked for a task and have not got one.
@@ -201,25 +194,21 @@ impl Plan {
     /// Sends at most one task. Returns whether to continue, and whether the task was accepted.
     fn step(&self, node: Node<'_>, submitted: Submitted<'_>, agenda: &mut Agenda) -> (bool, bool) {
         let arrived = std::mem::take(&mut *self.arrived.lock());
-        agenda.look_at(node, &arrived);
         agenda.receive(arrived);
         if agenda.held.is_empty() {
             return (false, false);
         }
         let now = node.now().as_nanos();
-        agenda.settle(submitted, now);
+        agenda.settle(node, submitted, now);
         agenda.keep_planned(node, submitted, &self.weights, self.limits);
         // While tasks are being submitted, none is sent to a busy worker: better places may show up soon.
         let settled = agenda.is_settled(now, self.limits.lead);
         if node.has_transfers() {
             agenda.fetch(node, submitted, now.saturating_add(self.limits.lead));
         }
-        let next = {
-            let asking = self.asking.lock();
-            let asks = |child: Child| settled && asking.get(child.0 as usize).is_some_and(|asking| *asking > 0);
-            agenda.next(now, self.limits.lead, asks)
-        };
-        match next {
+        let asking = self.asking.lock().clone();
+        let asks = |child: Child| settled && asking.get(child.0 as usize).is_some_and(|asking| *asking > 0);
+        match agenda.next(now, self.limits.lead, asks) {
             Some((sequence, lane)) => self.send(node, submitted, agenda, sequence, lane),
             None => self.send_unpredicted(node, agenda),
         }
@@ -293,13 +282,12 @@ impl Plan {
         }
     }
 
-    /// Plans and sends tasks, for `puller` or after a push.
-    fn work(&self, node: Node<'_>, submitted: Submitted<'_>, puller: Option<Child>) -> bool {
+    fn work(&self, node: Node<'_>, submitted: Submitted<'_>) -> bool {
         if self.len.load(Acquire) == 0 {
             return false;
         }
-        let mut agenda = self.agenda.lock().take().unwrap_or_default();
-        agenda.begin(node, puller);
+        let mut agenda = std::mem::take(&mut *self.agenda.lock());
+        agenda.full.fill(false);
         agenda.learn(std::mem::take(&mut *self.ended.lock()), node.now().as_nanos());
         agenda.forget_ended(submitted);
         let mut moved = false;
@@ -310,17 +298,17 @@ impl Plan {
                 break;
             }
         }
-        *self.agenda.lock() = Some(agenda);
+        *self.agenda.lock() = agenda;
         moved
     }
 
     fn progress(&self, node: Node<'_>, submitted: Submitted<'_>) -> bool {
-        self.turn.take(|| self.work(node, submitted, None))
+        self.turn.take(|| self.work(node, submitted))
     }
 
     /// The task for a worker that pulls: the next one planned for it, or one that cannot be planned.
     fn take(&self, node: Node<'_>, submitted: Submitted<'_>, child: Child) -> Option<Task> {
-        let mut agenda = self.agenda.lock().take().unwrap_or_default();
+        let mut agenda = std::mem::take(&mut *self.agenda.lock());
         let mut taken = None;
         if let Some((sequence, lane)) = agenda.next_for(node, child) {
             taken = agenda.take(sequence);
@@ -332,7 +320,7 @@ impl Plan {
             taken = agenda.take(sequence);
             self.len.fetch_sub(1, AcqRel);
         }
-        *self.agenda.lock() = Some(agenda);
+        *self.agenda.lock() = agenda;
         taken
     }
 
@@ -360,10 +348,10 @@ impl Component for Plan {
         let Some(submitted) = node.submitted() else { return self.blind.pull_task(node, to) };
         self.note_room(node, to);
         let first = || {
-            self.work(node, submitted, Some(to));
+            self.work(node, submitted);
             self.take(node, submitted, to)
         };
-        let pull = || self.turn.pull(first, || self.work(node, submitted, None));
+        let pull = || self.turn.pull(first, || self.work(node, submitted));
         pull().or_else(|| if node.parents_can_push() { pull() } else { None })
     }
 
@@ -390,7 +378,7 @@ impl Component for Plan {
         self.len.store(0, Release);
         let mut tasks = std::mem::take(&mut *self.arrived.lock());
         // The plan is discarded with them: they may come back.
-        tasks.extend(self.agenda.lock().take().map(|agenda| agenda.held).unwrap_or_default().into_values());
+        tasks.extend(std::mem::take(&mut *self.agenda.lock()).held.into_values());
         tasks.extend(self.blind.drain());
         tasks
     }

@@ -6,7 +6,6 @@ use super::outlook::{Lane, Outlook, Sent, View};
 use super::schedule::Schedule;
 use super::search::{Dice, Habits, Search};
 use super::under_way::UnderWay;
-use crate::queue::nanos;
 use crate::resource_mapping::block_cyclic::Owners;
 use sched_core::{Child, MemoryNode, Node, Stage, Submitted, Task};
 use std::cmp::Reverse;
@@ -79,14 +78,6 @@ pub(super) struct Agenda {
     plan: Vec<VecDeque<Planned>>,
     /// The lane of each planned task; none for those that take no lane's time.
     lane_of: BTreeMap<u64, Option<usize>>,
-    /// Whether time passes during a call, as in a real run.
-    is_timed: bool,
-    /// Whether there is no plan, and any idle lane takes the next ready task: so it is in a real run on equal workers,
-    /// where a worker that waits for its own task loses more than a plan gains.
-    goes_on: bool,
-    /// If so, the held tasks, by priority and in the order in which they came; and the number of those that came.
-    ready: BTreeMap<(Reverse<i32>, u64), u64>,
-    came: u64,
     /// The held tasks that take no lane's time, by priority.
     untimed: BTreeSet<(Reverse<i32>, u64)>,
     /// Whether any held task is neither planned nor in `lane_of`.
@@ -130,10 +121,6 @@ impl Agenda {
                 None => self.some_unplanned = true,
             }
             self.coming.pushed(sequence);
-            if self.goes_on {
-                self.came += 1;
-                self.ready.insert((Reverse(task.priority()), self.came), sequence);
-            }
             self.held.insert(sequence, task);
         }
     }
@@ -144,9 +131,7 @@ impl Agenda {
         for (sequence, took) in ended {
             self.ended += 1;
             self.coming.ended(sequence, now);
-            if !self.goes_on
-                && let Some(sent) = self.sent.iter().find(|sent| sent.sequence == sequence)
-            {
+            if let Some(sent) = self.sent.iter().find(|sent| sent.sequence == sequence) {
                 self.experience.note(sent.kind, sent.lane, self.lanes[sent.lane].class, took as f64 / sent.expected);
             }
         }
@@ -158,7 +143,11 @@ impl Agenda {
     }
 
     /// Updates the lanes.
-    pub(super) fn settle(&mut self, submitted: Submitted<'_>, now: u64) {
+    pub(super) fn settle(&mut self, node: Node<'_>, submitted: Submitted<'_>, now: u64) {
+        if self.lanes.is_empty() {
+            self.find_lanes(node);
+            self.began = now;
+        }
         let end = submitted.range().end;
         if end > self.submitted {
             (self.submitted, self.grew) = (end, now);
@@ -181,33 +170,6 @@ impl Agenda {
             }) {
                 plan.pop_front();
             }
-        }
-    }
-
-    /// Begins a round of decisions; `puller` is about to take a task.
-    pub(super) fn begin(&mut self, node: Node<'_>, puller: Option<Child>) {
-        if self.lanes.is_empty() {
-            self.began = node.now().as_nanos();
-            self.find_lanes(node);
-            self.is_timed = node.now().as_nanos() > self.began;
-            let alike = |pair: &[Lane]| (pair[0].class, pair[0].memory) == (pair[1].class, pair[1].memory);
-            self.goes_on = self.is_timed && self.lanes.windows(2).all(alike);
-        }
-        for (lane, full) in self.lanes.iter().zip(&mut self.full) {
-            *full = self.goes_on && puller == Some(lane.child);
-        }
-    }
-
-    /// Looks at tasks that come. If some lane cannot execute one of them, it matters who gets which.
-    pub(super) fn look_at(&mut self, node: Node<'_>, tasks: &[Task]) {
-        let is_known = |lane: &Lane, task: &Task| node.expected_length(lane.worker, task).known().is_some();
-        let anywhere = |task: &Task| {
-            let alike = |lane: &Lane| is_known(lane, task) == is_known(&self.lanes[0], task);
-            self.lanes.iter().all(|lane| node.worker_can_execute(lane.worker, task) && alike(lane))
-        };
-        if self.goes_on && !tasks.iter().all(anywhere) {
-            self.goes_on = false;
-            self.ready.clear();
         }
     }
 
@@ -246,9 +208,6 @@ impl Agenda {
         weigh: &super::Weights,
         limits: Limits,
     ) {
-        if self.goes_on {
-            return;
-        }
         let now = node.now().as_nanos();
         let is_late = self.is_settled(now, limits.lead) && self.end < self.submitted && self.count < limits.window;
         if is_late || (self.some_unplanned && self.is_stale(limits.window)) {
@@ -391,9 +350,9 @@ impl Agenda {
         let untimed = self.held.iter().filter(|(sequence, _)| self.lane_of.get(sequence) == Some(&None));
         self.untimed = untimed.map(|(sequence, task)| (Reverse(task.priority()), *sequence)).collect();
         self.end = self.end.max(outlook.end);
-        // Where time passes, as in a real run, it does during pushes too, and waiting for them is worse than their order.
+        // Where planning takes time, as in a real run, pushes do too, and waiting for them is worse than their order.
         self.coming = Coming::default();
-        if !self.is_timed {
+        if self.spent == 0.0 {
             self.coming.plan(outlook, &best.starts, |sequence| self.held.contains_key(&sequence));
         }
     }
@@ -432,10 +391,6 @@ impl Agenda {
     /// Removes a held task.
     pub(super) fn take(&mut self, sequence: u64) -> Option<Task> {
         let task = self.held.remove(&sequence)?;
-        match self.ready.first_entry() {
-            Some(first) if *first.get() == sequence => _ = first.remove(),
-            _ => self.ready.retain(|_, ready| *ready != sequence),
-        }
         self.untimed.remove(&(Reverse(task.priority()), sequence));
         Some(task)
     }
@@ -443,11 +398,6 @@ impl Agenda {
     /// The task to send now, and its lane: the one that starts first in the plan of those whose turn it is. Each lane
     /// gets its tasks in the plan's order.
     pub(super) fn next(&self, now: u64, lead: u64, asks: impl Fn(Child) -> bool) -> Option<(u64, usize)> {
-        if self.goes_on {
-            let (_, sequence) = self.ready.first_key_value()?;
-            let is_idle = |lane: &usize| !self.full[*lane] && self.sent.iter().all(|sent| sent.lane != *lane);
-            return Some((*sequence, (0..self.lanes.len()).find(is_idle)?));
-        }
         let of = |lane: usize| {
             let Lane { child, free, .. } = self.lanes[lane];
             let next = self.head(lane, now)?;
@@ -492,9 +442,6 @@ impl Agenda {
         let now = node.now().as_nanos();
         let is_there = |lane: &Lane| lane.child == child && node.requester().is_none_or(|worker| worker == lane.worker);
         let of = |lane: usize| {
-            if self.goes_on {
-                return Some((*self.ready.first_key_value()?.1, lane));
-            }
             let held = |next: &&Planned| self.held.contains_key(&next.sequence);
             let any = || self.plan[lane].iter().find(held);
             let next = if self.sent.is_empty() { any() } else { self.head(lane, now).filter(held) };
@@ -506,13 +453,6 @@ impl Agenda {
     /// Records that a task was sent.
     pub(super) fn note_sent(&mut self, submitted: Submitted<'_>, sequence: u64, lane: usize, now: u64) {
         let ready = self.under_way.fetch(submitted, sequence, self.lanes[lane].memory, now);
-        if self.goes_on {
-            let expected = submitted.expected_length(sequence, self.lanes[lane].worker).known().map_or(0, nanos);
-            let end = ready + expected;
-            // No kind: nothing is learnt from it.
-            self.sent.push(Sent { sequence, lane, end, expected: expected as f64, kind: usize::MAX });
-            return;
-        }
         let plan = &mut self.plan[lane];
         if let Some(at) = plan.iter().position(|next| next.sequence == sequence)
             && let Some(planned) = plan.remove(at)

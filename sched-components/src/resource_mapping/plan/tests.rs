@@ -58,45 +58,6 @@ fn where_nobody_tells_what_comes_it_goes_by_what_is_ready() {
     }
 }
 
-/// A queue above each of two cores, in a run whose clock moves.
-fn two_cores(lengths: &[(u64, u64)]) -> Rig {
-    let rig = Rig::build::<Plan>(&[]).foreseeing();
-    let rig = rig.worker(Arch::CPU, MemoryNode(0)).worker(Arch::CPU, MemoryNode(0));
-    let rig = rig.child(FakeChild::over([0])).child(FakeChild::over([1]));
-    set_lengths(&rig, lengths);
-    rig.set_tick(Duration::from_nanos(1));
-    rig
-}
-
-#[test]
-fn equal_workers_take_what_is_ready_and_nothing_ahead_where_time_passes() {
-    let rig = two_cores(&[(30, 30)]);
-    let [one, other, waits, late] = [0, 0, 0, 7].map(|priority| rig.task().codelet(0).priority(priority).make());
-    for task in [one, other, waits] {
-        push(&rig, task);
-    }
-    assert_eq!(
-        (rig.child_tasks(Child(0)), rig.child_tasks(Child(1)), rig.held()),
-        (vec![one], vec![other], vec![waits])
-    );
-    push(&rig, late);
-    rig.set_ended(other);
-    rig.can_push(Child(1));
-    assert_eq!((rig.child_tasks(Child(1)), rig.held()), (vec![other, late], vec![waits]), "the urgent one goes first");
-    rig.set_ended(one);
-    assert_eq!(rig.pull(Child(0)), Some(waits), "a worker that asks gets it, and its queue nothing");
-    assert_eq!((rig.child_tasks(Child(0)), rig.held()), (vec![one], vec![]));
-}
-
-#[test]
-fn a_task_that_not_all_equal_workers_can_execute_is_planned_where_time_passes() {
-    let rig = two_cores(&[(30, 30), (0, 30)]);
-    let [anywhere, there] = [0, 1].map(|codelet| rig.task().codelet(codelet).make());
-    push(&rig, there);
-    push(&rig, anywhere);
-    assert_eq!((rig.child_tasks(Child(0)), rig.child_tasks(Child(1))), (vec![anywhere], vec![there]));
-}
-
 #[test]
 fn a_worker_waits_for_an_urgent_task_instead_of_beginning_another() {
     // One task on a core, then one on the GPU, then a long one on a core; and one for the GPU that can wait.
