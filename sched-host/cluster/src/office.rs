@@ -319,7 +319,8 @@ impl Clerk {
                 self.run(errand);
                 moves = true;
             }
-            self.post();
+            // What has been posted may have made room for more, and nobody may come again.
+            moves |= self.post();
             if !self.look() && !moves {
                 return has_moved;
             }
@@ -385,9 +386,10 @@ impl Clerk {
         notices.into_iter().for_each(|(to, notice)| self.transport.send(to, Tag::QUIET, Box::new(notice)));
     }
 
-    /// Begins to send what need not wait any more.
-    fn post(&mut self) {
+    /// Begins to send what need not wait any more. Returns whether there was anything.
+    fn post(&mut self) -> bool {
         let Clerk { transport, log, outbox, .. } = self;
+        let mut has_sent = false;
         // A rank has as many on their way as before those that are posted now.
         let sending = RefCell::new(transport);
         outbox.post(
@@ -397,8 +399,10 @@ impl Clerk {
                     log.sent(to, tag, parcel.len());
                 }
                 sending.borrow_mut().send(to, tag, parcel);
+                has_sent = true;
             },
         );
+        has_sent
     }
 
     /// Fails what is awaited, now and later.
