@@ -7,6 +7,7 @@
 
 use sched_cluster::{Cluster, ClusterError};
 use sched_runtime::{Read, ReadWrite, Runtime, StartError};
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -63,7 +64,9 @@ fn report(rank: usize, result: Result<(), ClusterError>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("rank {rank} learns: {error}");
+            // In one piece: the lines of several processes would mingle.
+            let line = format!("rank {rank} learns: {error}\n");
+            let _ = std::io::stderr().write_all(line.as_bytes());
             ExitCode::FAILURE
         }
     }

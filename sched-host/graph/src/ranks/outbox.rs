@@ -22,10 +22,10 @@ const SMALL: u64 = 4096;
 /// for (name, urgency) in [("first", 0), ("urgent", 5), ("last", 0)] {
 ///     outbox.add(1, urgency, 1 << 20, name);
 /// }
-/// let mut sent = Vec::new();
 /// // Seven are on their way.
-/// outbox.post(|_| 7, |_, name| sent.push(name));
-/// assert_eq!(sent, ["urgent"]);
+/// assert_eq!(outbox.next(|_| 7), Some((1, "urgent")));
+/// // Now eight are.
+/// assert_eq!(outbox.next(|_| 8), None);
 /// ```
 pub struct Outbox<T> {
     /// For each rank.
@@ -74,79 +74,66 @@ impl<T> Outbox<T> {
         self.waiting.entry(to).or_default().push(Waiting { place, what });
     }
 
-    /// Takes out those that need not wait any more, in the order in which they are to be sent. `on_their_way` is the
-    /// number of values on their way to a rank; small ones may be among them.
-    pub fn post(&mut self, on_their_way: impl Fn(usize) -> usize, mut send: impl FnMut(usize, T)) {
-        self.waiting.retain(|to, waiting| {
-            let mut room = MOST.saturating_sub(on_their_way(*to));
-            while let Some(next) = waiting.peek_mut() {
-                let (is_small, ..) = next.place;
-                if room == 0 && !is_small {
-                    return true;
-                }
-                room = room.saturating_sub(1);
-                send(*to, PeekMut::pop(next).what);
-            }
-            false
-        });
-    }
-
-    /// Takes out all of them, in the order in which they are to be sent.
-    pub fn empty(&mut self, mut send: impl FnMut(usize, T)) {
-        for (to, waiting) in std::mem::take(&mut self.waiting) {
-            let in_order = waiting.into_sorted_vec().into_iter().rev();
-            in_order.for_each(|Waiting { what, .. }| send(to, what));
+    /// Takes out the next one that need not wait any more, with the rank that it is for. `on_their_way` is the number of
+    /// values on their way to a rank, those that were taken out before included; small ones may be among them.
+    pub fn next(&mut self, on_their_way: impl Fn(usize) -> usize) -> Option<(usize, T)> {
+        let (to, what) = self.waiting.iter_mut().find_map(|(to, waiting)| {
+            let next = waiting.peek_mut()?;
+            let (is_small, ..) = next.place;
+            (is_small || on_their_way(*to) < MOST).then(|| (*to, PeekMut::pop(next).what))
+        })?;
+        if self.waiting.get(&to).is_some_and(BinaryHeap::is_empty) {
+            self.waiting.remove(&to);
         }
+        Some((to, what))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::RefCell;
 
     const LARGE: u64 = SMALL + 1;
 
     #[test]
     fn urgent_values_overtake_those_that_wait_and_small_ones_all() {
-        let (mut outbox, under_way) = (Outbox::default(), RefCell::new(Vec::new()));
-        let post = |outbox: &mut Outbox<u32>| {
+        let (mut outbox, mut under_way) = (Outbox::default(), Vec::new());
+        let post = |outbox: &mut Outbox<u32>, under_way: &mut Vec<(usize, u32)>| {
             let mut posted = Vec::new();
-            let there = under_way.borrow().clone();
-            outbox.post(|to| there.iter().filter(|(of, _)| *of == to).count(), |to, tag| posted.push((to, tag)));
-            under_way.borrow_mut().extend(posted.iter().filter(|(_, tag)| *tag < 300));
+            while let Some(next) = outbox.next(|to| under_way.iter().filter(|(of, _)| *of == to).count()) {
+                under_way.extend(Some(next).filter(|(_, tag)| *tag < 300));
+                posted.push(next);
+            }
             posted
         };
         // As many as may be on their way go in the order in which they are asked for.
         for tag in 0..MOST as u32 {
             outbox.add(1, -1, LARGE, tag);
-            assert_eq!(post(&mut outbox), [(1, tag)]);
+            assert_eq!(post(&mut outbox, &mut under_way), [(1, tag)]);
         }
         for (tag, urgency) in [(100, 1), (101, 7), (102, 7), (103, i32::MAX), (104, i32::MIN)] {
             outbox.add(1, urgency, LARGE, tag);
         }
-        assert_eq!(post(&mut outbox), []);
+        assert_eq!(post(&mut outbox, &mut under_way), []);
         // Those for others, and small ones, do not wait.
         outbox.add(2, 0, LARGE, 200);
         outbox.add(1, i32::MIN, SMALL, 300);
-        assert_eq!(post(&mut outbox), [(1, 300), (2, 200)]);
+        assert_eq!(post(&mut outbox, &mut under_way), [(1, 300), (2, 200)]);
         let mut order = Vec::new();
         loop {
-            let ended = under_way.borrow().iter().position(|(to, _)| *to == 1);
+            let ended = under_way.iter().position(|(to, _)| *to == 1);
             let Some(ended) = ended else { break };
-            under_way.borrow_mut().remove(ended);
-            order.extend(post(&mut outbox).into_iter().map(|(_, tag)| tag));
+            under_way.remove(ended);
+            order.extend(post(&mut outbox, &mut under_way).into_iter().map(|(_, tag)| tag));
         }
         assert_eq!(order, [103, 101, 102, 100, 104]);
     }
 
     #[test]
-    fn at_the_end_all_that_wait_are_sent() {
-        let (mut outbox, mut sent) = (Outbox::default(), Vec::new());
+    fn where_messages_are_gone_at_once_none_waits() {
+        let mut outbox = Outbox::default();
         (0..20).for_each(|tag| outbox.add(1, tag % 2, LARGE, tag));
-        outbox.post(|_| 0, |_, tag| sent.push(tag));
-        assert_eq!(sent, (0..20).filter(|tag| tag % 2 == 1).take(MOST).collect::<Vec<_>>());
-        outbox.empty(|_, tag| sent.push(tag));
+        let sent: Vec<i32> = std::iter::from_fn(|| outbox.next(|_| 0)).map(|(_, tag)| tag).collect();
         let (urgent, others): (Vec<i32>, Vec<i32>) = (0..20).partition(|tag| tag % 2 == 1);
         assert_eq!(sent, [urgent, others].concat());
     }

@@ -81,11 +81,11 @@ impl<'m> Messages<'m> {
     fn fill(&mut self, from: u32) -> bool {
         let Messages { outboxes, queues, under_way, .. } = self;
         let queue = &mut queues[from as usize];
-        let (was_empty, taken) = (queue.is_empty(), queue.len());
-        let on_their_way = |to: usize| under_way.get(&(from, to as u32)).copied().unwrap_or(0);
-        outboxes[from as usize].post(on_their_way, |_, message| queue.push_back(message));
-        for message in queue.range(taken..) {
-            *under_way.entry((from, self.all[message.index()].to)).or_default() += 1;
+        let was_empty = queue.is_empty();
+        let count = |under_way: &HashMap<_, usize>, to: usize| under_way.get(&(from, to as u32)).copied().unwrap_or(0);
+        while let Some((to, message)) = outboxes[from as usize].next(|to| count(under_way, to)) {
+            *under_way.entry((from, to as u32)).or_default() += 1;
+            queue.push_back(message);
         }
         was_empty && !queue.is_empty()
     }
