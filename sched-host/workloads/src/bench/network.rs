@@ -123,7 +123,8 @@ mod tests {
         let figures = Cluster::local(3, |_| Ok(runtime("tree-eager", 1)), network).expect("the ranks start");
         for figures in figures {
             let figures = figures.expect("all is well");
-            assert!(figures.latency > Duration::ZERO && figures.bandwidth > 0.0, "{figures:?}");
+            // Of a hop, the message may be all, where ranks share processors.
+            assert!(figures.latency + figures.message > Duration::ZERO && figures.bandwidth > 0.0, "{figures:?}");
         }
     }
 }
