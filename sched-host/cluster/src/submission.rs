@@ -83,11 +83,13 @@ impl Cluster {
         &'t self,
         codelet: &'t Codelet<L, P>,
         params: P,
-        data: L::Passed<'_>,
+        data: L::Passed<'t>,
         with: impl FnOnce(TaskBuilder<'t, L, P>) -> TaskBuilder<'t, L, P>,
     ) -> Result<Option<TaskRef>, ClusterError> {
         let mut state = self.state.lock();
-        let accesses = state.data.accesses(codelet.name(), |visitor| L::visit_passed(&data, visitor))?;
+        let accesses = state.data.accesses(codelet.name(), |visitor| {
+            L::visit_passed(&data, &mut |header, mode| visitor(header.number(), mode))
+        })?;
         let rank = self.place(&mut state, None, codelet.name(), &accesses);
         self.carry_out(&mut state, rank, &accesses, || with(self.runtime.task_with(codelet, params, data)))
     }

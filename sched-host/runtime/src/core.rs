@@ -274,6 +274,13 @@ impl Core {
         self.finished_by_default() + further
     }
 
+    /// Whether all tasks have ended that were submitted before the call.
+    pub(crate) fn is_idle(&self) -> bool {
+        // Finished ones first: of those that were there, none is missing then.
+        let finished = self.finished();
+        finished == self.submitted()
+    }
+
     /// Number of tasks of the default context finished.
     fn finished_by_default(&self) -> u64 {
         let by_workers: u64 = self.counters.iter().map(|counters| counters.finished.load(Acquire)).sum();

@@ -5,6 +5,7 @@
 
 pub(crate) mod access;
 pub(crate) mod array;
+pub(crate) mod handle;
 pub(crate) mod layout;
 pub(crate) mod loan;
 pub(crate) mod plain;
@@ -17,13 +18,14 @@ pub(crate) mod tiles;
 pub(crate) mod view;
 pub(crate) mod whole;
 
+pub use self::handle::Handle;
+pub(crate) use self::handle::{InOrder, LastTurn};
 use self::loan::{LentValue, Loan};
 use self::plain::Plain;
 pub(crate) use self::plain::{Reading, Writing};
 use self::reduction::Reduced;
 use self::replicas::{Copies, Replicas};
 use self::whole::{Part, Whole};
-use super::memory::Memories;
 use super::task::measure::footprint_of_bytes;
 use super::task::record::TaskKey;
 use parking_lot::Mutex;
@@ -37,39 +39,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
-/// Data of type `T` that the runtime manages. Handles are cheap to clone; the data is dropped with the last handle and
-/// the last task that names it.
-///
-/// ```
-/// use sched_runtime::{ReadWrite, Runtime};
-/// # use std::sync::Arc;
-/// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
-/// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
-/// let handle = runtime.register(vec![3, 1, 2]);
-/// let sort = runtime.codelet::<(ReadWrite<Vec<i32>>,), ()>("sort").cpu("sort", |_, (values,)| values.sort()).build();
-/// runtime.task(&sort, (&handle,)).submit()?;
-/// // The application reads in its turn: after the tasks submitted so far.
-/// assert_eq!(*runtime.read(&handle)?, [1, 2, 3]);
-/// assert_eq!(runtime.unregister(handle)?.expect("it is the only handle"), [1, 2, 3]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub struct Handle<T> {
-    pub(crate) cell: Arc<DataCell<T>>,
-}
-
-/// The value and its access order.
-pub(crate) struct DataCell<T> {
-    pub(crate) header: Arc<DataHeader>,
-    value: Apart<Value<T>>,
-}
-
-/// Begins a cache line. What shares one with the value moves it between cores: so would the number of handles, which
-/// submissions and ends of tasks change.
-#[repr(align(64))]
-struct Apart<V>(V);
-
 /// Location of the value.
-enum Value<T> {
+pub(crate) enum Value<T> {
     /// One place for all workers.
     One(Plain<T>),
     /// A replica on each memory node that needs it.
@@ -82,11 +53,11 @@ enum Value<T> {
 
 const KEPT_APART: &str = "the order of accesses keeps them apart";
 
-impl<T> DataCell<T> {
+impl<T> Value<T> {
     /// The value for a worker that runs a task, for reading.
     #[inline(always)]
     pub(crate) fn read_by(&self, worker: WorkerId) -> Reading<'_, T> {
-        match &self.value.0 {
+        match self {
             Value::One(value) => Reading::Plain(value.read()),
             _ => self.read_special(Some(worker)),
         }
@@ -95,7 +66,7 @@ impl<T> DataCell<T> {
     /// The value for a worker that runs a task, for writing.
     #[inline(always)]
     pub(crate) fn write_by(&self, worker: WorkerId) -> Writing<'_, T> {
-        match &self.value.0 {
+        match self {
             Value::One(value) => Writing::Plain(value.write()),
             _ => self.write_special(Some(worker)),
         }
@@ -114,7 +85,7 @@ impl<T> DataCell<T> {
     /// A value of any kind, for a worker that runs a task, or for the application.
     #[cold]
     fn read_special(&self, worker: Option<WorkerId>) -> Reading<'_, T> {
-        match &self.value.0 {
+        match self {
             Value::One(value) => Reading::Plain(value.read()),
             Value::Replicated(replicas) => {
                 let node = worker.map_or_else(|| replicas.some_valid(), |worker| replicas.node_of(worker));
@@ -128,7 +99,7 @@ impl<T> DataCell<T> {
     /// [`read_special`](Self::read_special), for writing.
     #[cold]
     fn write_special(&self, worker: Option<WorkerId>) -> Writing<'_, T> {
-        match &self.value.0 {
+        match self {
             Value::One(value) => Writing::Plain(value.write()),
             Value::Replicated(replicas) => {
                 let node = worker.map_or_else(|| replicas.some_valid(), |worker| replicas.node_of(worker));
@@ -141,7 +112,7 @@ impl<T> DataCell<T> {
 
     /// The value of a reduction.
     fn reduced(&self) -> &Reduced<T> {
-        match &self.value.0 {
+        match self {
             Value::Reduced(reduced) => reduced,
             _ => unreachable!("the handle of a reduction is made for one"),
         }
@@ -149,12 +120,12 @@ impl<T> DataCell<T> {
 
     /// Whether tasks may reduce the value.
     pub(crate) fn is_reduced(&self) -> bool {
-        matches!(self.value.0, Value::Reduced(_))
+        matches!(self, Value::Reduced(_))
     }
 
     /// Takes the value, which has no other user; `None` if it was lent.
     pub(crate) fn into_value(self) -> Option<T> {
-        match self.value.0 {
+        match self {
             Value::One(value) => Some(value.into_inner()),
             // A prefetch may still hold the replicas.
             Value::Replicated(replicas) => Some(replicas.take()),
@@ -165,63 +136,9 @@ impl<T> DataCell<T> {
 
     /// Ends the loan of a value, as soon as nobody uses it.
     pub(crate) fn end_loan(&self) {
-        if let Value::Lent(value) = &self.value.0 {
+        if let Value::Lent(value) = self {
             value.end();
         }
-    }
-}
-
-impl<T> Clone for Handle<T> {
-    fn clone(&self) -> Handle<T> {
-        Handle { cell: Arc::clone(&self.cell) }
-    }
-}
-
-impl<T> fmt::Debug for Handle<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Handle({})", self.cell.header.id)
-    }
-}
-
-impl<T> Handle<T> {
-    pub(crate) fn new(value: T, size: DataSize, runtime: u64) -> Handle<T> {
-        let header = DataHeader::new(size, runtime, |_| Places::One(Home::default()));
-        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Apart(Value::One(Plain::new(value))) }) }
-    }
-}
-
-impl<T> Handle<T> {
-    /// Data that tasks add to.
-    fn reduced(value: Reduced<T>, size: DataSize, runtime: u64) -> Handle<T> {
-        let header = DataHeader::new(size, runtime, |_| Places::One(Home::default()));
-        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Apart(Value::Reduced(Box::new(value))) }) }
-    }
-
-    /// Data that a scope lent.
-    pub(crate) fn lent(value: LentValue<T>, runtime: u64, loan: Arc<Loan>) -> Handle<T> {
-        let size = DataSize::of_bytes(size_of::<T>() as u64);
-        let header = DataHeader::special(size, runtime, |_| Places::Lent(loan));
-        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Apart(Value::Lent(value)) }) }
-    }
-}
-
-impl<T: Clone + Send + Sync + 'static> Handle<T> {
-    /// Data with replicas; the first one is on `node`.
-    pub(crate) fn replicated(
-        value: T,
-        size: DataSize,
-        runtime: u64,
-        node: MemoryNode,
-        memories: &Arc<Memories>,
-    ) -> Handle<T> {
-        let replicas = |id| Arc::new(Replicas::new(value, node, id, size.bytes, memories));
-        let mut typed = None;
-        let header = DataHeader::new(size, runtime, |id| {
-            let replicas = typed.insert(replicas(id));
-            Places::Replicated(Arc::<Replicas<T>>::clone(replicas))
-        });
-        let replicas = typed.expect("the places of data are made once");
-        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Apart(Value::Replicated(replicas)) }) }
     }
 }
 

@@ -51,7 +51,7 @@ impl Recorder {
     pub fn task<'a, L: AccessList>(
         &'a self,
         codelet: &'a Codelet<L, ()>,
-        data: L::Passed<'_>,
+        data: L::Passed<'a>,
     ) -> TaskBuilder<'a, L, ()> {
         self.task_with(codelet, (), data)
     }
@@ -62,7 +62,7 @@ impl Recorder {
         &'a self,
         codelet: &'a Codelet<L, P>,
         params: P,
-        data: L::Passed<'_>,
+        data: L::Passed<'a>,
     ) -> TaskBuilder<'a, L, P> {
         self.submitter.task_with(codelet, params, data).captured_by(&self.draft)
     }

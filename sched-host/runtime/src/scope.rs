@@ -232,10 +232,10 @@ impl<'env> Scope<'env> {
         let loan = Arc::new(Loan::new(is_writable));
         // SAFETY: the value lives for `'env`, and is borrowed for as long.
         let value = unsafe { LentValue::new(value, is_writable) };
-        let handle = Handle::lent(value, self.submitter.core.id, Arc::clone(&loan));
-        let cell = Arc::clone(&handle.cell);
-        let end = Box::new(move || cell.end_loan());
-        self.lent.lock().push(Lent { header: Arc::clone(&handle.cell.header), loan, end: Some(end) });
+        let handle = Handle::lent(value, &self.submitter.core, Arc::clone(&loan));
+        let lent = handle.clone();
+        let end = Box::new(move || lent.value().end_loan());
+        self.lent.lock().push(Lent { header: Arc::clone(handle.header()), loan, end: Some(end) });
         handle
     }
 

@@ -13,7 +13,7 @@ use self::acquire::is_in_callback;
 use self::data::Data;
 use self::held::Asked;
 use self::stall_detector::StallDetector;
-use super::data::DataHeader;
+use super::data::{DataHeader, LastTurn};
 use super::task::complete::WorkerScratch;
 use super::task::failure::{Outcome, RunError, TaskFailure};
 use super::task::record::{RareFields, Taken, TaskKey};
@@ -275,7 +275,12 @@ impl Runtime {
     #[track_caller]
     pub fn unregister<D: Data>(&self, handle: D) -> Result<Result<D::Value, D>, DataError> {
         drop(self.write(&handle)?);
-        Ok(handle.into_value())
+        if !handle.is_only() {
+            return Ok(Err(handle));
+        }
+        // Another handle may have been there until just now, and tasks that it was submitted with.
+        drop(self.write(&handle)?);
+        Ok(handle.into_value(&LastTurn(())))
     }
 }
 

@@ -11,6 +11,7 @@
 //! - [settle]: what many leave behind is put together by the first who needs it.
 //! - [family]: a task ends with those that are nested in it.
 //! - [sole]: one thread changes values without locks, until another comes.
+//! - [counted]: a value goes with the last of its owners, uses and loans.
 //! - [waiters]: threads of the program wait, and one of them is a worker meanwhile.
 //!
 //! Each module begins with its protocol. They know neither tasks nor trees and are a crate of their own, so that a
@@ -18,6 +19,7 @@
 //! `models` of each tries every order of its steps. (`SharedSet` of `sched-core` and the queue of `sched-components`
 //! have theirs beside them.)
 
+pub mod counted;
 pub mod family;
 mod fence;
 pub mod follow;

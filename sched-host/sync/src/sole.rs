@@ -85,7 +85,7 @@ pub struct Locked<'a, T> {
 
 /// A number that no other thread has.
 #[inline(always)]
-fn this_thread() -> u64 {
+pub(crate) fn this_thread() -> u64 {
     static NEXT: atomic::AtomicU64 = atomic::AtomicU64::new(NOBODY + 1);
     #[cfg(not(loom))]
     thread_local!(static NUMBER: Cell<u64> = const { Cell::new(NOBODY) });

@@ -1,6 +1,6 @@
 //! Typed accesses of a codelet: what a kernel receives for each handle.
 
-use crate::data::{DataHeader, Handle, Reading, Scratchpad, Writing};
+use crate::data::{DataHeader, Handle, InOrder, Reading, Scratchpad, Writing};
 use parking_lot::{MappedMutexGuard, MutexGuard};
 use sched_core::WorkerId;
 use sched_graph::AccessMode;
@@ -20,6 +20,17 @@ pub trait Access: 'static {
     /// View of the kernel.
     type View<'a>;
 
+    /// The handle of a task in an order of its own.
+    #[doc(hidden)]
+    fn own(handle: &Self::Handle) -> Self::Handle {
+        handle.clone()
+    }
+    /// The handle of a task in the order of the data.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn lend(handle: &Self::Handle, _in_order: &InOrder) -> Self::Handle {
+        Self::own(handle)
+    }
     #[doc(hidden)]
     fn visit<'h>(handle: &'h Self::Handle, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
     #[doc(hidden)]
@@ -50,13 +61,22 @@ impl<T: Send + Sync + 'static> Access for Read<T> {
     type Guard<'a> = Reading<'a, T>;
     type View<'a> = &'a T;
 
+    fn own(handle: &Handle<T>) -> Handle<T> {
+        handle.to_use()
+    }
+
+    #[inline(always)]
+    fn lend(handle: &Handle<T>, in_order: &InOrder) -> Handle<T> {
+        handle.lend(in_order)
+    }
+
     fn visit<'h>(handle: &'h Handle<T>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
-        visitor(&handle.cell.header, AccessMode::Read);
+        visitor(handle.header(), AccessMode::Read);
     }
 
     #[inline(always)]
     fn guard(handle: &Handle<T>, worker: WorkerId) -> Reading<'_, T> {
-        handle.cell.read_by(worker)
+        handle.value().read_by(worker)
     }
 
     fn view<'g>(guard: &'g mut Reading<'_, T>) -> &'g T {
@@ -71,13 +91,22 @@ macro_rules! writing_access {
             type Guard<'a> = Writing<'a, T>;
             type View<'a> = &'a mut T;
 
+            fn own(handle: &Handle<T>) -> Handle<T> {
+                handle.to_use()
+            }
+
+            #[inline(always)]
+            fn lend(handle: &Handle<T>, in_order: &InOrder) -> Handle<T> {
+                handle.lend(in_order)
+            }
+
             fn visit<'h>(handle: &'h Handle<T>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
-                visitor(&handle.cell.header, AccessMode::$access);
+                visitor(handle.header(), AccessMode::$access);
             }
 
             #[inline(always)]
             fn guard(handle: &Handle<T>, worker: WorkerId) -> Writing<'_, T> {
-                handle.cell.write_by(worker)
+                handle.value().write_by(worker)
             }
 
             fn view<'g>(guard: &'g mut Writing<'_, T>) -> &'g mut T {
@@ -113,6 +142,14 @@ impl<A: Access> Access for Many<A> {
     type Guard<'a> = Vec<A::Guard<'a>>;
     type View<'a> = Vec<A::View<'a>>;
 
+    fn own(handles: &Vec<A::Handle>) -> Vec<A::Handle> {
+        handles.iter().map(A::own).collect()
+    }
+
+    fn lend(handles: &Vec<A::Handle>, in_order: &InOrder) -> Vec<A::Handle> {
+        handles.iter().map(|handle| A::lend(handle, in_order)).collect()
+    }
+
     fn visit<'h>(handles: &'h Vec<A::Handle>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
         handles.iter().for_each(|handle| A::visit(handle, visitor));
     }
@@ -144,12 +181,14 @@ pub trait AccessList: 'static {
     #[doc(hidden)]
     const IS_EMPTY: bool;
 
+    /// The handles of a task in an order of its own.
     #[doc(hidden)]
     fn own(passed: Self::Passed<'_>) -> Self::Handles;
-    /// Calls `visitor` with the number of each datum that is passed, and the mode of its access: for those who decide
-    /// whether a task is to be built at all.
+    /// The handles of a task in the order of its data.
     #[doc(hidden)]
-    fn visit_passed(passed: &Self::Passed<'_>, visitor: &mut dyn FnMut(u64, AccessMode));
+    fn lend(passed: Self::Passed<'_>, in_order: &InOrder) -> Self::Handles;
+    #[doc(hidden)]
+    fn visit_passed<'h>(passed: &Self::Passed<'h>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
     #[doc(hidden)]
     fn visit<'h>(handles: &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
     #[doc(hidden)]
@@ -171,11 +210,19 @@ macro_rules! access_list {
             const IS_EMPTY: bool = { let names: &[&str] = &[$(stringify!($access)),*]; names.is_empty() };
 
             fn own(($($value,)*): Self::Passed<'_>) -> Self::Handles {
-                ($($value.clone(),)*)
+                ($($access::own($value),)*)
             }
 
-            fn visit_passed(($($value,)*): &Self::Passed<'_>, visitor: &mut dyn FnMut(u64, AccessMode)) {
-                $($access::visit($value, &mut |header, mode| visitor(header.number(), mode));)*
+            #[inline(always)]
+            fn lend(($($value,)*): Self::Passed<'_>, in_order: &InOrder) -> Self::Handles {
+                ($($access::lend($value, in_order),)*)
+            }
+
+            fn visit_passed<'h>(
+                ($($value,)*): &Self::Passed<'h>,
+                visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode),
+            ) {
+                $($access::visit(*$value, visitor);)*
             }
 
             fn visit<'h>(($($value,)*): &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {

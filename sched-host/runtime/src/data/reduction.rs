@@ -64,7 +64,7 @@ impl<T> Clone for Reduction<T> {
 
 impl<T> fmt::Debug for Reduction<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Reduction({})", self.0.cell.header.id)
+        write!(f, "Reduction({})", self.0.header().id)
     }
 }
 
@@ -191,12 +191,16 @@ impl<T: Send + Sync + 'static> Access for Redux<T> {
     type Guard<'a> = ReduxGuard<'a, T>;
     type View<'a> = &'a mut T;
 
+    fn own(handle: &Reduction<T>) -> Reduction<T> {
+        Reduction(handle.to_use())
+    }
+
     fn visit<'h>(handle: &'h Reduction<T>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
-        visitor(&handle.cell.header, AccessMode::Redux);
+        visitor(handle.header(), AccessMode::Redux);
     }
 
     fn guard(handle: &Reduction<T>, worker: WorkerId) -> ReduxGuard<'_, T> {
-        handle.cell.reduced().accumulator(worker, worker)
+        handle.value().reduced().accumulator(worker, worker)
     }
 
     fn view<'g>(guard: &'g mut ReduxGuard<'_, T>) -> &'g mut T {
@@ -209,7 +213,7 @@ impl<T: Send + Sync + 'static> TeamAccess for Redux<T> {
     type Part<'a> = &'a mut T;
 
     fn team_guard<'a>(handle: &'a Reduction<T>, members: &[WorkerId]) -> Vec<ReduxGuard<'a, T>> {
-        members.iter().map(|member| handle.cell.reduced().accumulator(*member, members[0])).collect()
+        members.iter().map(|member| handle.value().reduced().accumulator(*member, members[0])).collect()
     }
 
     fn parts<'g>(guards: &'g mut Vec<ReduxGuard<'_, T>>, _size: usize) -> Vec<&'g mut T> {
@@ -244,7 +248,7 @@ impl Submitter {
         self.reduced(value, tasks, Box::new(init), Box::new(combine))
     }
 
-    fn reduced<T>(
+    fn reduced<T: Send + Sync + 'static>(
         &self,
         value: T,
         accumulators: Accumulators<T>,
@@ -253,6 +257,6 @@ impl Submitter {
     ) -> Reduction<T> {
         let (value, settling) = (RwLock::new(value), Settling::default());
         let reduced = Reduced { value, settling, accumulators, init, combine };
-        Reduction(Handle::reduced(reduced, DataSize::of_bytes(size_of::<T>() as u64), self.core.id))
+        Reduction(Handle::reduced(reduced, DataSize::of_bytes(size_of::<T>() as u64), &self.core))
     }
 }

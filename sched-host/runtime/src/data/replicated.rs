@@ -69,9 +69,9 @@ impl<'a, T: Clone + Send + Sync + 'static> ReplicatedData<'a, T> {
         match &core.backend.memories {
             Some(memories) => {
                 let node = this_worker(core).map_or(memories.first(), |worker| memories.node_of(worker));
-                Handle::replicated(self.value, self.size, core.id, node, memories)
+                Handle::replicated(self.value, self.size, core, node, memories)
             }
-            None => Handle::new(self.value, self.size, core.id),
+            None => Handle::new(self.value, self.size, core),
         }
     }
 }

@@ -157,7 +157,7 @@ impl Nest<'_> {
     pub fn task<'a, L: AccessList>(
         &'a self,
         codelet: &'a Codelet<L, ()>,
-        data: L::Passed<'_>,
+        data: L::Passed<'a>,
     ) -> TaskBuilder<'a, L, ()> {
         self.task_with(codelet, (), data)
     }
@@ -167,7 +167,7 @@ impl Nest<'_> {
         &'a self,
         codelet: &'a Codelet<L, P>,
         params: P,
-        data: L::Passed<'_>,
+        data: L::Passed<'a>,
     ) -> TaskBuilder<'a, L, P> {
         self.submitter.task_with(codelet, params, data).nested_in(&self.state)
     }

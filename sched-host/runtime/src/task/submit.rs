@@ -63,13 +63,13 @@ impl Submitter {
 
     /// Registers data with a size in bytes other than that of `T`, for performance models.
     pub fn register_sized<T: Send + Sync + 'static>(&self, value: T, bytes: u64) -> Handle<T> {
-        Handle::new(value, DataSize::of_bytes(bytes), self.core.id)
+        Handle::new(value, DataSize::of_bytes(bytes), &self.core)
     }
 
     /// Registers data with a known shape, so that performance models from StarPU apply to its tasks: the footprints are
     /// equal.
     pub fn register_shaped<T: Send + Sync + 'static>(&self, value: T, bytes: u64, shape: DataShape) -> Handle<T> {
-        Handle::new(value, DataSize { bytes, footprint: shape.footprint() }, self.core.id)
+        Handle::new(value, DataSize { bytes, footprint: shape.footprint() }, &self.core)
     }
 
     /// Registers data that may be copied: with several memory nodes, each node that needs the data gets a replica, and
@@ -113,7 +113,7 @@ impl Submitter {
     pub fn task<'a, L: AccessList>(
         &'a self,
         codelet: &'a Codelet<L, ()>,
-        data: L::Passed<'_>,
+        data: L::Passed<'a>,
     ) -> TaskBuilder<'a, L, ()> {
         self.task_with(codelet, (), data)
     }
@@ -123,13 +123,13 @@ impl Submitter {
         &'a self,
         codelet: &'a Codelet<L, P>,
         params: P,
-        data: L::Passed<'_>,
+        data: L::Passed<'a>,
     ) -> TaskBuilder<'a, L, P> {
         TaskBuilder {
             submitter: self,
             codelet,
             params,
-            handles: L::own(data),
+            data,
             context: None,
             priority: None,
             sched_data: codelet.inner.facts.sched_data,
@@ -202,7 +202,7 @@ pub struct TaskBuilder<'a, L: AccessList, P> {
     pub(super) submitter: &'a Submitter,
     pub(super) codelet: &'a Codelet<L, P>,
     pub(super) params: P,
-    pub(super) handles: L::Handles,
+    pub(super) data: L::Passed<'a>,
     context: Option<&'a SchedContext>,
     priority: Option<i32>,
     pub(super) sched_data: u64,
@@ -221,7 +221,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     /// Calls `visitor` with the number of each datum that the task accesses.
     #[doc(hidden)]
     pub fn each_access(&self, visitor: &mut dyn FnMut(u64, AccessMode)) {
-        L::visit(&self.handles, &mut |header, mode| visitor(header.number(), mode));
+        L::visit_passed(&self.data, &mut |header, mode| visitor(header.number(), mode));
     }
 
     /// The priority that was set, or 0, for those who submit on behalf of others.

@@ -5,7 +5,7 @@ use crate::data::array::{ArrayHandle, Element, MatrixHandle};
 use crate::data::reduction::Reduction;
 use crate::data::view::{MatrixMut, MatrixRef};
 use crate::data::whole::PartGuard;
-use crate::data::{DataHeader, Handle, Reading, Writing};
+use crate::data::{DataHeader, Handle, LastTurn, Reading, Writing};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -33,7 +33,12 @@ pub trait Data: Sized + 'static {
     #[doc(hidden)]
     fn writing<'a>(&'a self, turn: Turn<'a>) -> Self::Writing<'a>;
     #[doc(hidden)]
-    fn into_value(self) -> Result<Self::Value, Self>;
+    fn into_value(self, turn: &LastTurn) -> Result<Self::Value, Self>;
+    /// Whether there may be no other handle.
+    #[doc(hidden)]
+    fn is_only(&self) -> bool {
+        true
+    }
     /// Whether tasks may reduce it.
     #[doc(hidden)]
     fn is_reduced(&self) -> bool {
@@ -50,35 +55,38 @@ impl<T: Send + Sync + 'static> Data for Handle<T> {
     type Value = T;
 
     fn header(&self) -> &Arc<DataHeader> {
-        &self.cell.header
+        self.header()
     }
 
     fn reading<'a>(&'a self, turn: Turn<'a>) -> ReadData<'a, T> {
-        ReadData { guard: self.cell.read_in_place(), _turn: turn }
+        ReadData { guard: self.value().read_in_place(), _turn: turn }
     }
 
     fn writing<'a>(&'a self, turn: Turn<'a>) -> WriteData<'a, T> {
-        WriteData { guard: self.cell.write_in_place(), _turn: turn }
+        WriteData { guard: self.value().write_in_place(), _turn: turn }
     }
 
-    fn into_value(self) -> Result<T, Handle<T>> {
+    fn into_value(self, turn: &LastTurn) -> Result<T, Handle<T>> {
         if self.header().loan().is_some() {
             return Err(self);
         }
-        let cell = Arc::try_unwrap(self.cell).map_err(|cell| Handle { cell })?;
-        Ok(cell.into_value().expect("it was not lent"))
+        Ok(self.try_take(turn)?.into_value().expect("it was not lent"))
+    }
+
+    fn is_only(&self) -> bool {
+        self.is_only()
     }
 
     fn is_reduced(&self) -> bool {
-        self.cell.is_reduced()
+        self.value().is_reduced()
     }
 
     fn exchange(&self, other: &Handle<T>, place: &mut dyn Any) {
         if let Some(place) = place.downcast_mut::<Handle<T>>() {
-            exchange(self, other, place, |handle| handle.cell.header.id);
+            exchange(self, other, place, |handle| handle.header().id);
         } else if let Some(place) = place.downcast_mut::<Reduction<T>>() {
             let (one, other) = (Reduction::of_handle(self.clone()), Reduction::of_handle(other.clone()));
-            exchange(&one, &other, place, |handle| handle.cell.header.id);
+            exchange(&one, &other, place, |handle| handle.header().id);
         }
     }
 }
@@ -100,8 +108,12 @@ impl<T: Send + Sync + 'static> Data for Reduction<T> {
         (**self).writing(turn)
     }
 
-    fn into_value(self) -> Result<T, Reduction<T>> {
-        self.into_handle().into_value().map_err(Reduction::of_handle)
+    fn into_value(self, turn: &LastTurn) -> Result<T, Reduction<T>> {
+        self.into_handle().into_value(turn).map_err(Reduction::of_handle)
+    }
+
+    fn is_only(&self) -> bool {
+        (**self).is_only()
     }
 
     fn is_reduced(&self) -> bool {
@@ -200,7 +212,7 @@ macro_rules! parts_as_data {
                 $writing { guard: self.part().write(None), _turn: turn, of: PhantomData }
             }
 
-            fn into_value(self) -> Result<Vec<T>, $handle<T>> {
+            fn into_value(self, _turn: &LastTurn) -> Result<Vec<T>, $handle<T>> {
                 self.into_values()
             }
 

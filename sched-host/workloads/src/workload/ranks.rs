@@ -108,11 +108,11 @@ fn agree(cluster: &Cluster, failure: Option<String>) -> Result<(), ClusterError>
 pub(super) trait Submit {
     type Error;
 
-    fn submit<L: AccessList, P: Send + 'static>(
-        &self,
-        codelet: &Codelet<L, P>,
+    fn submit<'t, L: AccessList, P: Send + 'static>(
+        &'t self,
+        codelet: &'t Codelet<L, P>,
         params: P,
-        data: L::Passed<'_>,
+        data: L::Passed<'t>,
         priority: i32,
     ) -> Result<(), Self::Error>;
 }
@@ -120,11 +120,11 @@ pub(super) trait Submit {
 impl Submit for Runtime {
     type Error = SubmitError;
 
-    fn submit<L: AccessList, P: Send + 'static>(
-        &self,
-        codelet: &Codelet<L, P>,
+    fn submit<'t, L: AccessList, P: Send + 'static>(
+        &'t self,
+        codelet: &'t Codelet<L, P>,
         params: P,
-        data: L::Passed<'_>,
+        data: L::Passed<'t>,
         priority: i32,
     ) -> Result<(), SubmitError> {
         self.task_with(codelet, params, data).priority(priority).submit().map(drop)
@@ -134,11 +134,11 @@ impl Submit for Runtime {
 impl Submit for Cluster {
     type Error = ClusterError;
 
-    fn submit<L: AccessList, P: Send + 'static>(
-        &self,
-        codelet: &Codelet<L, P>,
+    fn submit<'t, L: AccessList, P: Send + 'static>(
+        &'t self,
+        codelet: &'t Codelet<L, P>,
         params: P,
-        data: L::Passed<'_>,
+        data: L::Passed<'t>,
         priority: i32,
     ) -> Result<(), ClusterError> {
         self.submit_with(codelet, params, data, |task| task.priority(priority)).map(drop)

@@ -27,8 +27,8 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     #[cold]
     #[inline(never)]
     pub(super) fn submit_special(self) -> Result<TaskRef, SubmitError> {
-        let TaskBuilder { submitter, codelet, params, handles, context, priority, sched_data, after, rare } = self;
-        let job = TypedJob { codelet: Arc::clone(&codelet.inner), arguments: Some((handles, params)) };
+        let TaskBuilder { submitter, codelet, params, data, context, priority, sched_data, after, rare } = self;
+        let job = TypedJob { codelet: Arc::clone(&codelet.inner), arguments: Some((L::own(data), params)) };
         Request { submitter, job: Box::new(job), context, priority, sched_data, after, rare }.submit()
     }
 }

@@ -3,8 +3,8 @@
 use super::{TaskBuilder, TaskRef};
 use crate::context::{ContextCore, SchedContext, current};
 use crate::core::{Core, Entry, TaskPlace};
-use crate::data::DataHeader;
 use crate::data::access::AccessList;
+use crate::data::{DataHeader, InOrder};
 use crate::task::codelet::CodeletFacts;
 use crate::task::failure::SubmitError;
 use crate::task::job::put_job;
@@ -142,7 +142,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
                 seen.footprint = modelled;
             }
         } else {
-            L::visit(&self.handles, &mut |header, mode| accesses.push((header, mode)));
+            L::visit_passed(&self.data, &mut |header, mode| accesses.push((header, mode)));
             let model = |accesses: &[Accessed<'_>]| self.codelet.inner.footprint(&self.params, accesses);
             seen = core.put_in_order(facts, &mut accesses, model)?;
         }
@@ -175,14 +175,14 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         drop(right);
         if context.ahead.is_attended() {
             core.announce_with(facts, None, after, context, place, &mut |visitor| {
-                L::visit(&self.handles, visitor);
+                L::visit_passed(&self.data, visitor);
             });
         }
         drop(accesses);
         let record = place.record;
         {
             let mut body = record.body.lock();
-            put_job(&mut body.job, self.codelet, self.handles, self.params);
+            put_job(&mut body.job, self.codelet, L::lend(self.data, &InOrder(())), self.params);
             if let Some(rare) = rare {
                 body.add_rare(record, rare);
             }
