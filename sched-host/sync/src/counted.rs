@@ -11,7 +11,7 @@
 //! *Uses* outlive owners. The thread that made the value, its *maker*, counts those that it makes of owners by plain
 //! loads and stores, in `made`. All others count in `ended`, on another cache line: a use that ends adds one; one that
 //! another thread makes, or that is a clone of a use or of a loan, takes one away. So the number of uses is at any time
-//! `made` − (`ended` − [`OPEN`]).
+//! `made` − (`ended` − `OPEN`).
 //!
 //! *Loans* are not counted. Instead, the last owner that goes [lets the value go](LetGo::let_go), and whoever makes
 //! loans keeps it from then on until they have ended, by what it knows of them itself. No loan is made any more then,
