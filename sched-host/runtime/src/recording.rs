@@ -17,10 +17,12 @@
 //! recording or, if a replay is in progress, by the end of that.
 
 mod draft;
+mod planned;
 mod replay;
 
 pub(crate) use draft::{Draft, DraftTask, RecordedJob};
-pub(crate) use replay::{Recorded, Replayed};
+pub(crate) use planned::Replayed;
+pub(crate) use replay::Recorded;
 
 use crate::data::access::AccessList;
 use crate::task::codelet::Codelet;

@@ -34,14 +34,19 @@ impl Default for Pending {
 }
 
 impl Pending {
+    /// That of a task whose links are known and were made before: it is released by as many [releases](Self::release).
+    #[must_use]
+    pub fn armed(links: u32) -> Pending {
+        Pending(AtomicU32::new(links))
+    }
+
     /// Begins the submission of a task, which is not released before [`submitted`](Self::submitted).
     #[inline]
     pub fn open(&self) {
         self.0.store(SUBMISSION, Relaxed);
     }
 
-    /// Begins a task whose links are known and were made before: it is released by as many [releases](Self::release).
-    /// Nobody else uses the number meanwhile.
+    /// Makes it [armed](Self::armed) again. Nobody else uses the number meanwhile.
     #[inline]
     pub fn arm(&self, links: u32) {
         self.0.store(links, Relaxed);

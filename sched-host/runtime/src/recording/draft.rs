@@ -1,6 +1,7 @@
 //! A recording while its tasks are captured.
 
-use super::replay::{Planned, Recorded, Replayed, Successor};
+use super::planned::{Planned, Replayed, Successor};
+use super::replay::Recorded;
 use crate::core::Core;
 use crate::data::DataHeader;
 use crate::data::access::AccessList;
@@ -105,20 +106,26 @@ impl Draft {
             accesses.into_iter().for_each(|(header, mode)| state.access(index, header, mode, &mut before));
             waits.push(before.len() as u32);
             before.iter().for_each(|(other, explicit)| {
-                successors[*other as usize].push(Successor { task: index, is_explicit: *explicit });
+                successors[*other as usize].push(Successor::new(index, *explicit));
             });
         }
-        let roots = (0..).zip(&waits).filter(|(_, waits)| **waits == 0).map(|(index, _)| index).collect();
-        let sinks = successors.iter().filter(|list| list.is_empty()).count() as u32;
+        let mut end = 0;
+        let ranges: Vec<[u32; 2]> = successors
+            .iter()
+            .map(|list| {
+                let first = end;
+                end += list.len() as u32;
+                [first, end]
+            })
+            .collect();
         let places: Vec<_> = tasks.iter().map(|_| core.take_fresh()).collect();
-        let parts = tasks.iter().zip(&places).zip(successors).zip(&waits);
-        let planned = parts.map(|(((task, place), successors), waits)| Planned::new(task, *place, successors, *waits));
+        let parts = tasks.iter().zip(&places).zip(ranges).zip(waits);
+        let planned = parts.map(|(((task, place), range), waits)| Planned::new(task, *place, range, waits)).collect();
         let accesses = state.accesses.into_values().collect();
-        let recorded = Recorded::new(core, self.id, planned.collect(), roots, sinks, accesses);
+        let recorded = Recorded::new(core, self.id, planned, successors.concat().into(), accesses);
         for ((index, task), place) in (0..).zip(tasks).zip(places) {
             let DraftTask { job, mut rare, .. } = task;
             rare.replayed = Some(Replayed { recorded: Arc::clone(&recorded), index });
-            place.record.arm(waits[index as usize]);
             let mut body = place.record.body.lock();
             (body.job, body.rare) = (Some(job), Some(rare));
         }

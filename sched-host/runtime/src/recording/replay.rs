@@ -1,6 +1,7 @@
 //! The tasks of a recording, and how they run.
 
-use super::draft::{DraftTask, SinksLeft};
+use super::draft::SinksLeft;
+use super::planned::{Planned, Replayed, Successor};
 use super::{Recording, ReplayError, State};
 use crate::capture::{Capture, Submission};
 use crate::context::{ContextCore, current};
@@ -8,18 +9,20 @@ use crate::core::{Core, TaskPlace};
 use crate::data::DataHeader;
 use crate::task::complete::WorkerScratch;
 use crate::task::failure::{Cause, Outcome, SubmitError};
-use crate::task::job::Arguments;
-use crate::task::record::{RareFields, Taken};
-use crate::task::submit::{Restriction, Submitter, TaskRef};
+use crate::task::job::{Arguments, Job};
+use crate::task::record::RareFields;
+use crate::task::submit::{Submitter, TaskRef};
 use crate::worker::executed_here;
+use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::WorkerId;
 use sched_core::abi::TaskHead;
 use sched_graph::{AccessMode, ContextId};
 use sched_sync::in_flight::Refused;
+use sched_sync::link::Pending;
 use sched_tree::{Phase, SlotId};
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Arc, Weak};
 
 /// The shared part of a recording.
@@ -31,6 +34,12 @@ pub(crate) struct Recorded {
     pub(super) id: u64,
     pub(super) state: State,
     pub(super) tasks: Box<[Planned]>,
+    /// What each task waits for in the replay in progress. Close together, and apart from the records: who ends a task
+    /// counts down those of several others, which lie side by side where a program submits tasks row by row, and
+    /// touches the record of none that has to wait longer.
+    pending: Box<[Pending]>,
+    /// The tasks that wait for others, in the order of those.
+    successors: Box<[Successor]>,
     /// Indices of the tasks that wait for no other.
     roots: Box<[u32]>,
     /// Number of tasks that no other waits for.
@@ -42,75 +51,28 @@ pub(crate) struct Recorded {
     /// Of the replay in progress: sequence of the first task, number of its context, priority of tasks that ask for
     /// none, tasks of `sinks` that have not ended, slot of its entry, and the first failure.
     first: AtomicU64,
-    context: AtomicU16,
     priority: AtomicU32,
-    left: SinksLeft,
+    left: CachePadded<SinksLeft>,
     entry: AtomicU32,
     failed: Mutex<Option<Cause>>,
+    /// Number of the context that the records of the tasks name, if they name one.
+    context: AtomicU32,
 }
 
-/// A task of a recording.
-pub(crate) struct Planned {
-    place: TaskPlace,
-    /// Number of tasks that it waits for.
-    waits: u32,
-    codelet: u32,
-    archs: u32,
-    width: u16,
-    /// Whether it has turns to take.
-    has_turns: bool,
-    priority: Option<i32>,
-    sched_data: u64,
-    footprint: u64,
-    restriction: Option<Box<Restriction>>,
-    successors: Box<[Successor]>,
-    /// Data with commute accesses, in order of their ids.
-    turns: Mutex<Vec<Arc<DataHeader>>>,
-}
-
-/// A task that waits for another one of its recording.
-#[derive(Clone, Copy)]
-pub(crate) struct Successor {
-    pub(super) task: u32,
-    /// Whether the program asked for that, so that a failure cancels it.
-    pub(super) is_explicit: bool,
-}
-
-/// What the record of a task of a recording knows of it.
-pub(crate) struct Replayed {
-    pub(super) recorded: Arc<Recorded>,
-    pub(super) index: u32,
-}
-
-impl Planned {
-    pub(super) fn new(task: &DraftTask, place: TaskPlace, successors: Vec<Successor>, waits: u32) -> Planned {
-        let facts = task.job.facts();
-        Planned {
-            place,
-            waits,
-            codelet: facts.number,
-            archs: facts.archs.bits(),
-            width: facts.width,
-            has_turns: !task.rare.turns.is_empty(),
-            priority: task.priority,
-            sched_data: task.sched_data,
-            footprint: task.footprint,
-            restriction: task.restriction.clone().map(Box::new),
-            successors: successors.into(),
-            turns: Mutex::new(task.rare.turns.clone()),
-        }
-    }
-}
+/// What [`Recorded::context`] is before the first replay.
+const NO_CONTEXT: u32 = u32::MAX;
 
 impl Recorded {
     pub(super) fn new(
         core: &Arc<Core>,
         id: u64,
         tasks: Box<[Planned]>,
-        roots: Box<[u32]>,
-        sinks: u32,
+        successors: Box<[Successor]>,
         accesses: Vec<(Arc<DataHeader>, AccessMode)>,
     ) -> Arc<Recorded> {
+        let pending = tasks.iter().map(|task| Pending::armed(task.waits)).collect();
+        let roots = (0..).zip(&tasks).filter(|(_, task)| task.waits == 0).map(|(index, _)| index).collect();
+        let sinks = tasks.iter().filter(|task| task.is_sink()).count() as u32;
         let least = tasks.iter().filter_map(|task| task.priority).min();
         let greatest = tasks.iter().filter_map(|task| task.priority).max();
         Arc::new(Recorded {
@@ -119,14 +81,16 @@ impl Recorded {
             id,
             state: State::default(),
             tasks,
+            pending,
+            successors,
             roots,
             sinks,
             accesses: Mutex::new(accesses),
             priorities: least.zip(greatest).map(|(least, greatest)| least..=greatest),
             first: AtomicU64::new(0),
-            context: AtomicU16::new(0),
+            context: AtomicU32::new(NO_CONTEXT),
             priority: AtomicU32::new(0),
-            left: SinksLeft::new(0),
+            left: CachePadded::new(SinksLeft::new(0)),
             entry: AtomicU32::new(0),
             failed: Mutex::default(),
         })
@@ -197,10 +161,8 @@ impl Recorded {
     /// Exchanges two data among those that a task commutes on.
     pub(super) fn swap_turns(&self, core: &Core, index: usize, one: &Arc<DataHeader>, other: &Arc<DataHeader>) {
         let task = &self.tasks[index];
-        if !task.has_turns {
-            return;
-        }
-        let mut turns = task.turns.lock();
+        let Some(rare) = task.rare.as_ref().filter(|_| task.has_turns) else { return };
+        let mut turns = rare.turns.lock();
         for turn in turns.iter_mut() {
             if turn.id == one.id {
                 *turn = Arc::clone(other);
@@ -220,8 +182,8 @@ impl Recorded {
         let first = self.first.load(Relaxed);
         let mut after: Vec<Vec<u64>> = vec![Vec::new(); self.tasks.len()];
         for (sequence, task) in (first..).zip(&self.tasks) {
-            let explicit = task.successors.iter().filter(|successor| successor.is_explicit);
-            explicit.for_each(|successor| after[successor.task as usize].push(sequence));
+            let explicit = self.successors_of(task).iter().filter(|successor| successor.is_explicit());
+            explicit.for_each(|successor| after[successor.task()].push(sequence));
         }
         for ((sequence, task), after) in (first..).zip(&self.tasks).zip(after) {
             let TaskPlace { slot, record } = task.place;
@@ -251,10 +213,19 @@ impl Recorded {
         if planned.width > 1 {
             head.width.store(planned.width, Relaxed);
         }
-        if planned.sched_data != 0 {
-            head.set_sched_data(planned.sched_data);
-        }
         head.footprint.store(planned.footprint, Relaxed);
+        if let Some(rare) = &planned.rare
+            && rare.sched_data != 0
+        {
+            head.set_sched_data(rare.sched_data);
+        }
+    }
+
+    /// The tasks that wait for one.
+    #[inline]
+    fn successors_of(&self, planned: &Planned) -> &[Successor] {
+        let [first, end] = planned.successors;
+        &self.successors[first as usize..end as usize]
     }
 
     /// Returns the slots of the tasks, when neither the program nor a replay uses the recording any more.
@@ -316,7 +287,9 @@ impl Submitter {
             context.in_flight.number();
         }
         recorded.first.store(first, Relaxed);
-        recorded.context.store(context.number.0, Relaxed);
+        if recorded.context.swap(context.number.0.into(), Relaxed) != u32::from(context.number.0) {
+            recorded.tasks.iter().for_each(|task| task.place.record.move_to(context.number));
+        }
         recorded.priority.store(priority.cast_unsigned(), Relaxed);
         recorded.left.store(recorded.sinks, Relaxed);
         *recorded.failed.lock() = None;
@@ -372,7 +345,7 @@ impl Core {
             recorded.note_in(capture, context.number);
         }
         for (sequence, task) in (first..).zip(&recorded.tasks) {
-            task.place.record.begin(&task.place.slot.head().sequence, sequence, context.number);
+            task.place.slot.head().sequence.store(sequence, Release);
             task.place.slot.set_phase(Phase::Waiting);
             self.announce(context, task.place, sequence);
         }
@@ -403,13 +376,14 @@ impl Core {
         let TaskPlace { slot, record } = planned.place;
         let head = slot.head();
         recorded.set_up(planned, head);
-        if let Some(restriction) = &planned.restriction {
+        if let Some(rare) = &planned.rare
+            && let Some(restriction) = &rare.restriction
+        {
             self.restrict(planned.place, restriction);
         }
         // Its predecessors have ended, and begin again in the next replay only.
-        record.arm(planned.waits);
-        let sequence = recorded.first.load(Relaxed) + u64::from(index);
-        record.begin(&head.sequence, sequence, ContextId(recorded.context.load(Relaxed)));
+        recorded.pending[index as usize].arm(planned.waits);
+        head.sequence.store(recorded.first.load(Relaxed) + u64::from(index), Release);
         if planned.has_turns {
             record.mark_special();
         }
@@ -422,17 +396,17 @@ impl Core {
         &self,
         task: TaskPlace,
         failed: Option<&Cause>,
-        taken: Taken,
+        job: Option<Box<dyn Job>>,
+        mut rare: Box<RareFields>,
         requester: Option<WorkerId>,
         scratch: &mut WorkerScratch,
     ) {
         let TaskPlace { slot, record } = task;
-        let Taken { job, rare: Some(mut rare) } = taken else { return };
         let Some(Replayed { recorded, index }) = &rare.replayed else { return };
         let (recorded, index) = (scratch.take_recording(recorded), *index);
         let planned = &recorded.tasks[index as usize];
         let context = record.context();
-        if planned.has_turns {
+        if let Some(planned) = planned.rare.as_ref().filter(|_| planned.has_turns) {
             scratch.give_turns(&rare.turns);
             rare.turns.clone_from(&planned.turns.lock());
         }
@@ -446,17 +420,18 @@ impl Core {
             record.close(&slot.head().sequence);
         }
         slot.renew(Phase::Free);
-        for successor in &planned.successors {
-            let waiting = recorded.tasks[successor.task as usize].place.record;
-            if let Some(cause) = failed.filter(|_| successor.is_explicit) {
+        for successor in recorded.successors_of(planned) {
+            let index = successor.task();
+            if let Some(cause) = failed.filter(|_| successor.is_explicit()) {
+                let waiting = recorded.tasks[index].place.record;
                 waiting.body.lock().rare(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
             }
-            if waiting.release() {
-                self.start_planned(&recorded, successor.task, requester, scratch);
+            if recorded.pending[index].release() {
+                self.start_planned(&recorded, index as u32, requester, scratch);
             }
         }
         self.count_finished(context, requester);
-        if planned.successors.is_empty() && recorded.left.fetch_sub(1, AcqRel) == 1 {
+        if planned.is_sink() && recorded.left.fetch_sub(1, AcqRel) == 1 {
             self.finish_replay(&recorded, scratch);
         }
         scratch.keep_recording(recorded);

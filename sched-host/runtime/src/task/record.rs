@@ -116,9 +116,16 @@ pub(crate) struct Body {
     pub(crate) rare: Option<Box<RareFields>>,
 }
 
-/// Fields that few tasks have.
+/// Fields that few tasks have. First those that the end of a task of a recording reads, in one cache line.
 #[derive(Default)]
+#[repr(C, align(64))]
 pub(crate) struct RareFields {
+    /// The recording that the task belongs to.
+    pub(crate) replayed: Option<Replayed>,
+    /// Tasks nested in this one.
+    pub(crate) nests: Option<Arc<NestState>>,
+    /// The tasks that this one is nested among.
+    pub(crate) nested_in: Option<Arc<NestState>>,
     pub(crate) name: Option<Arc<str>>,
     pub(crate) callback: Option<Callback>,
     /// Whether an access of the application itself ends when its callback has returned.
@@ -137,16 +144,18 @@ pub(crate) struct RareFields {
     pub(crate) withdrawn: Option<Box<dyn Job>>,
     /// When the task is not to begin any more.
     pub(crate) deadline: Option<Instant>,
-    /// Tasks nested in this one.
-    pub(crate) nests: Option<Arc<NestState>>,
-    /// The tasks that this one is nested among.
-    pub(crate) nested_in: Option<Arc<NestState>>,
     /// The recording that captures the task, which is not submitted then.
     pub(crate) draft: Option<Arc<Draft>>,
     /// The recording whose replay the entry stands for.
     pub(crate) launches: Option<Arc<Recorded>>,
-    /// The recording that the task belongs to.
-    pub(crate) replayed: Option<Replayed>,
+}
+
+impl RareFields {
+    /// Whether the task belongs to a recording, and nothing else is to be done at its end.
+    #[inline]
+    pub(crate) fn is_only_replayed(&self) -> bool {
+        self.replayed.is_some() && self.nests.is_none() && self.nested_in.is_none()
+    }
 }
 
 /// Fields of a record that are taken out to run and end the task.
@@ -217,17 +226,9 @@ impl Record {
         current.store(sequence, Release);
     }
 
-    /// Sets the number of tasks that a task of a recording waits for.
-    #[inline]
-    pub(crate) fn arm(&self, links: u32) {
-        self.pending.arm(links);
-    }
-
-    /// Begins a task of a recording.
-    #[inline]
-    pub(crate) fn begin(&self, current: &AtomicU64, sequence: u64, context: ContextId) {
+    /// Has the record name this context, for a task of a recording that is not replayed now.
+    pub(crate) fn move_to(&self, context: ContextId) {
         self.context.store(context.0, Relaxed);
-        current.store(sequence, Release);
     }
 
     /// Has the `rare` of the task be looked at when it becomes ready.

@@ -155,7 +155,7 @@ impl Core {
             self.leave_nest(&nest, failed, scratch);
         }
         if rare.replayed.is_some() {
-            self.end_replayed(task, failed, Taken { job, rare: Some(rare) }, requester, scratch);
+            self.end_replayed(task, failed, job, rare, requester, scratch);
             return None;
         }
         self.end_rare(task.slot, outcome, *rare, requester, scratch);
