@@ -68,12 +68,15 @@ const KEPT_STORAGE: usize = 64;
 /// Tasks, higher priorities first, and each priority in order of arrival.
 ///
 /// Pushing and popping take O(log p) with p priorities present; with a single one, they cost as much as in a deque.
+///
+/// What every pop needs comes first: with the lock before it, it is one cache line, which those who pop pass on.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct TaskQueue<T = Task> {
     /// The level of the highest priority. When it is exhausted, the next pop replaces it with the next level.
     main: Level<T>,
     main_priority: i32,
-    len: usize,
+    len: u32,
     expected: u64,
     arrivals: u64,
     /// Boxed, so that what every task needs occupies few cache lines.
@@ -129,7 +132,7 @@ impl<T> TaskQueue<T> {
     /// Number of tasks.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
     /// Sum of the tasks' expected lengths in nanoseconds.
@@ -154,7 +157,7 @@ impl<T> TaskQueue<T> {
         if count > 0 {
             self.level(priority).append(arrival, entries);
             self.arrivals += count as u64;
-            self.len += count;
+            self.len += count as u32;
         }
     }
 
@@ -174,11 +177,14 @@ impl<T> TaskQueue<T> {
         self.find_and_pop(eligible)
     }
 
-    /// The first task of all, if it is `eligible`.
+    /// The first task of all and its expected length, if it is `eligible`.
     #[inline(always)]
-    fn pop_first(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<T> {
+    fn pop_first(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, u64)> {
         let is_eligible = self.main.get(0).is_some_and(|first| eligible(&first.task));
-        is_eligible.then(|| self.take_main(0).0)
+        is_eligible.then(|| {
+            let (task, place) = self.take_main(0);
+            (task, place.expected)
+        })
     }
 
     #[inline(never)]
@@ -239,7 +245,9 @@ impl<T> TaskQueue<T> {
 
     fn add(&mut self, expected: u64) {
         self.len += 1;
-        self.expected = self.expected.saturating_add(expected);
+        if expected != 0 {
+            self.expected = self.expected.saturating_add(expected);
+        }
     }
 
     /// The level for a task of `priority`, which the caller is about to insert.
@@ -304,8 +312,10 @@ impl<T> TaskQueue<T> {
     fn taken(&mut self, entry: Entry<T>, priority: i32, arrival: u64) -> (T, Place) {
         let Entry { expected, task, .. } = entry;
         self.len -= 1;
-        // The sum may have saturated; an empty queue starts again at zero.
-        self.expected = if self.len == 0 { 0 } else { self.expected.saturating_sub(expected) };
+        // The sum may have saturated: it is never more than that of the tasks, and so zero when they have gone.
+        if expected != 0 {
+            self.expected = self.expected.saturating_sub(expected);
+        }
         (task, Place { priority, arrival, expected })
     }
 }

@@ -223,7 +223,7 @@ mod sync;
 mod task;
 mod workers;
 
-pub use abi::fetch::fetch_ahead;
+pub use abi::fetch::{fetch_ahead, fetch_to_write};
 pub use adapter::adapt;
 pub use brief::{Brief, BriefGuard, RawBrief};
 pub use component::{Build, Component, Execution, ExecutionEnd, Push, Refusal, Refused, Report};

@@ -6,7 +6,7 @@ mod models;
 use super::level::{Entry, push_back};
 use super::{Padded, Place, TaskQueue};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering::*};
-use sched_core::fetch_ahead;
+use sched_core::{fetch_ahead, fetch_to_write};
 use std::collections::VecDeque;
 
 /// A [`TaskQueue`] for concurrent producers and consumers.
@@ -143,6 +143,15 @@ impl<T, B> SharedQueue<T, B> {
         }
     }
 
+    /// [`note`](Self::note) after a task of this expected length was taken.
+    #[inline(always)]
+    fn note_taken(&self, queue: &TaskQueue<T>, expected: u64, changed: impl FnOnce(Change)) {
+        match expected {
+            0 => self.queue.0.len.store(queue.len(), Release),
+            _ => self.note(queue, changed),
+        }
+    }
+
     /// Out of line, for the sake of queues whose tasks nobody predicts.
     #[inline(never)]
     fn note_expected(&self, before: u64, after: u64, changed: impl FnOnce(Change)) {
@@ -165,6 +174,8 @@ impl<T, B> SharedQueue<T, B> {
     /// [`pop`](Self::pop) of a task that will not be put back.
     #[inline(always)]
     pub(crate) fn pop_for_good(&self, mut eligible: impl FnMut(&T) -> bool, changed: impl FnOnce(Change)) -> Option<T> {
+        // The look alone would share the line with who popped last, and the lock ask for it again.
+        fetch_to_write(&self.queue.0.len);
         if self.is_empty() {
             return None;
         }
@@ -174,8 +185,8 @@ impl<T, B> SharedQueue<T, B> {
         }
         // Apart from the other ways to pop, which return a task through memory: written there in small pieces and read
         // in large ones, it would make the processor wait.
-        if let Some(task) = queue.pop_first(&mut eligible) {
-            self.note(&queue, changed);
+        if let Some((task, expected)) = queue.pop_first(&mut eligible) {
+            self.note_taken(&queue, expected, changed);
             return Some(task);
         }
         drop(queue);

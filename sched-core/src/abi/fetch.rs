@@ -27,3 +27,35 @@ pub fn fetch_ahead<T>(place: &T) {
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = place;
 }
+
+/// Begins to bring the first cache line of `place` near, without waiting, because it will be written soon: another core
+/// wrote it last, and a look at it before would only share the line, which the write asks for once more. `place` is not
+/// followed. No effect where the processor has no such instruction.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+///
+/// let left = AtomicUsize::new(1);
+/// sched_core::fetch_to_write(&left);
+/// if left.load(Relaxed) > 0 {
+///     left.fetch_sub(1, Relaxed);
+/// }
+/// # assert_eq!(left.into_inner(), 0);
+/// ```
+#[inline(always)]
+pub fn fetch_to_write<T>(place: *const T) {
+    // Miri interprets no assembly. (`_mm_prefetch` with the hint to write becomes one to read, unless the whole program
+    // is compiled for newer processors.)
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch reads nothing, whatever the address.
+    unsafe {
+        std::arch::asm!("prefetchw [{0}]", in(reg) place, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    // SAFETY: a prefetch reads nothing, whatever the address.
+    unsafe {
+        std::arch::asm!("prfm pstl1keep, [{0}]", in(reg) place, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let _ = place;
+}

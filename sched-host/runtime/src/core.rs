@@ -22,7 +22,7 @@ use crate::device::Device;
 use crate::wait::ended::Ended;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
-use sched_core::{ArchSet, Time, WorkerId, WorkerSet};
+use sched_core::{ArchSet, Time, WorkerId, WorkerSet, fetch_to_write};
 use sched_graph::{AccessMode, AccessOrder, ContextId, Where};
 use sched_model::Models;
 use sched_sync::in_flight::Counts;
@@ -30,7 +30,6 @@ use sched_sync::sole::{Right, Sole};
 use sched_trace::Recorder;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{faults_of, survey_of};
-use sched_tree::ledger::fetch_to_write;
 use sched_tree::{ContextFacts, Fault, Ledger, NodeState, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap};
@@ -125,8 +124,8 @@ impl Vacant {
     #[inline(always)]
     pub(crate) fn fetch(self) {
         self.place.slot.fetch();
-        fetch_to_write(std::ptr::from_ref(self.place.record).addr());
-        fetch_to_write(self.job);
+        fetch_to_write(self.place.record);
+        fetch_to_write(std::ptr::without_provenance::<u8>(self.job));
     }
 }
 

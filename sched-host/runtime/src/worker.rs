@@ -198,24 +198,51 @@ impl Worker {
         }
         let counters = &self.core.counters[self.id.index()];
         counters.executing.set(Some(slot.id()));
+        let task = TaskPlace { slot, record: self.core.records.get(slot.id()) };
+        enter_task(self.core.id, task.record.context());
+        let mut taken = task.record.body.lock().take();
+        if taken.rare.is_some() {
+            self.execute_special(task, taken, watch.for_bad_data());
+            return;
+        }
+        match self.run_taken(slot, &mut taken, watch.for_bad_data()) {
+            Outcome::Done => self.core.end_here(task, &Outcome::Done, taken, Some(self.id), &mut self.scratch),
+            otherwise => self.core.end(task, &otherwise, taken, Some(self.id), &mut self.scratch),
+        }
+    }
+
+    /// The rest of [`execute`](Self::execute) for a task with rare fields.
+    #[inline(never)]
+    fn execute_special(&mut self, task: TaskPlace, mut taken: Taken, some_bad: bool) {
+        if let Some(rare) = &taken.rare {
+            rare.fetch_ahead();
+        }
+        let outcome = self.run_taken(task.slot, &mut taken, some_bad);
+        let (core, worker) = (&*self.core, Some(self.id));
+        match (outcome, taken) {
+            (Outcome::Done, Taken { job, rare: Some(rare) }) if rare.is_only_replayed() => {
+                core.end_replayed(task, None, job, rare, worker, &mut self.scratch);
+                core.settle(worker, &mut self.scratch);
+            }
+            (outcome, taken) => core.end(task, &outcome, taken, worker, &mut self.scratch),
+        }
+    }
+
+    /// Runs the kernel of a task that this worker executes by itself.
+    #[inline(always)]
+    fn run_taken(&self, slot: &Slot, taken: &mut Taken, some_bad: bool) -> Outcome {
         let predicted = slot.head().predicted.load(Relaxed);
         if predicted != u64::MAX {
             self.core.backend.times.pre_exec(self.id, self.core.backend.now(), predicted);
         }
-        let task = TaskPlace { slot, record: self.core.records.get(slot.id()) };
-        enter_task(self.core.id, task.record.context());
-        let mut taken = task.record.body.lock().take();
-        let outcome =
-            self.outcome(slot, &mut taken, &Crew::alone(&self.id, &self.submitter), self.id, watch.for_bad_data());
+        let outcome = self.outcome(slot, taken, &Crew::alone(&self.id, &self.submitter), self.id, some_bad);
         if predicted != u64::MAX {
             self.core.backend.times.post_exec(self.id);
         }
+        let counters = &self.core.counters[self.id.index()];
         counters.executing.set(None);
         counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
-        match outcome {
-            Outcome::Done => self.core.end_here(task, &Outcome::Done, taken, Some(self.id), &mut self.scratch),
-            otherwise => self.core.end(task, &otherwise, taken, Some(self.id), &mut self.scratch),
-        }
+        outcome
     }
 
     /// Runs the kernel on `crew`, unless an input of it is bad. `worker` is this worker, or the combined one that it

@@ -127,7 +127,7 @@ impl LiveTree {
     /// A task from one of these nodes for the host itself, whose call is not nested in a hop yet.
     #[inline(always)]
     pub(super) fn ask_first(&self, call: &Call<'_>, nodes: &[ParentLink]) -> Option<&'static Slot> {
-        nodes.iter().find_map(|link| Slot::of(self.pull_at(call, self.node(link.parent), link.child)))
+        nodes.iter().find_map(|link| Slot::of_pulled(self.pull_at(call, self.node(link.parent), link.child)))
     }
 
     /// A task from `node` for child number `to`. A component without tasks is passed by, unless a task was pushed to it

@@ -21,7 +21,7 @@ use super::restrictions::Restrictions;
 use super::shared_part::SharedParts;
 use parking_lot::Mutex;
 use sched_core::abi::{RawTask, TaskHead};
-use sched_core::{Arch, WorkerId, WorkerSet};
+use sched_core::{Arch, WorkerId, WorkerSet, fetch_to_write};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
@@ -140,7 +140,7 @@ impl Slot {
     /// Prefetches the slot for writing.
     #[inline]
     pub fn fetch(&self) {
-        fetch_to_write(std::ptr::from_ref(self).addr());
+        fetch_to_write(self);
     }
 
     /// Number of the slot.
@@ -228,6 +228,13 @@ impl Slot {
         (slot.head.state.load(Acquire) & !NODE_MASK == held).then_some(slot)
     }
 
+    /// [`of`](Self::of) for a handle whose task is about to be taken out of the tree, and its slot written.
+    #[inline]
+    pub(super) fn of_pulled(task: RawTask) -> Option<&'static Slot> {
+        fetch_to_write(task.head);
+        Slot::of(task)
+    }
+
     /// Notes that `node` holds the task, of which the caller has the current handle.
     #[inline]
     pub(super) fn hold(&self, task: RawTask, node: NodeNumber) {
@@ -292,21 +299,6 @@ pub fn chunk_of(slot: SlotId) -> (usize, usize) {
     let place = slot.0 as usize + FIRST_CHUNK;
     let chunk = (place.ilog2() - FIRST_CHUNK.ilog2()) as usize;
     (chunk, place - (FIRST_CHUNK << chunk))
-}
-
-/// Begins to bring the cache line of an address near that will be written soon: it was last written by another core.
-#[inline(always)]
-pub fn fetch_to_write(address: usize) {
-    // Miri interprets no assembly.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch reads nothing, whatever the address. (`_mm_prefetch` with the hint to write becomes one to
-    // read, unless the whole program is compiled for newer processors: then the line is shared, and is asked for once
-    // more.)
-    unsafe {
-        std::arch::asm!("prefetchw [{0}]", in(reg) address, options(nostack, preserves_flags, readonly));
-    }
-    #[cfg(any(not(target_arch = "x86_64"), miri))]
-    let _ = address;
 }
 
 /// Slots that no ledger uses, for reuse: they are never returned to the system, because a plugin may hold a stale

@@ -390,7 +390,7 @@ impl LiveTree {
                 return found;
             }
         }
-        Slot::of(node.with(call, |component, raw| component.pull_task(raw, NO_ID)))
+        Slot::of_pulled(node.with(call, |component, raw| component.pull_task(raw, NO_ID)))
     }
 
     /// Notes that the last holder of a task gave it to a worker that cannot execute it.

@@ -15,8 +15,8 @@ use crate::task::submit::{Submitter, TaskRef};
 use crate::worker::executed_here;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
-use sched_core::WorkerId;
 use sched_core::abi::TaskHead;
+use sched_core::{WorkerId, fetch_to_write};
 use sched_graph::{AccessMode, ContextId};
 use sched_sync::in_flight::Refused;
 use sched_sync::link::Pending;
@@ -245,6 +245,17 @@ impl Recorded {
     }
 }
 
+impl Replayed {
+    /// Begins to bring the numbers near that the end of the task counts down.
+    #[inline]
+    pub(crate) fn fetch_successors(&self) {
+        let recorded = &*self.recorded;
+        let planned = &recorded.tasks[self.index as usize];
+        let few = recorded.successors_of(planned).iter().take(4);
+        few.for_each(|successor| fetch_to_write(&recorded.pending[successor.task()]));
+    }
+}
+
 impl Submitter {
     /// Runs the tasks of a recording again, without waiting for them: after all tasks submitted so far that conflict
     /// with them, and before those that are submitted later. The result stands for the replay as a whole: it has ended
@@ -374,6 +385,7 @@ impl Core {
     fn start_planned(&self, recorded: &Recorded, index: u32, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         let planned = &recorded.tasks[index as usize];
         let TaskPlace { slot, record } = planned.place;
+        slot.fetch();
         let head = slot.head();
         recorded.set_up(planned, head);
         if let Some(rare) = &planned.rare

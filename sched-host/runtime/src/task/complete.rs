@@ -229,10 +229,6 @@ impl Core {
         };
         let job = match taken {
             Taken { job, rare: None } if failed.is_none() => job,
-            Taken { job, rare: Some(rare) } if failed.is_none() && rare.is_only_replayed() => {
-                self.end_replayed(task, None, job, rare, requester, scratch);
-                return;
-            }
             taken => match self.end_special(task, outcome, taken, requester, scratch) {
                 Some(Special { job }) => job,
                 None => return,

@@ -151,6 +151,14 @@ pub(crate) struct RareFields {
 }
 
 impl RareFields {
+    /// Begins to bring near what the end of the task will write.
+    #[inline]
+    pub(crate) fn fetch_ahead(&self) {
+        if let Some(replayed) = &self.replayed {
+            replayed.fetch_successors();
+        }
+    }
+
     /// Whether the task belongs to a recording, and nothing else is to be done at its end.
     #[inline]
     pub(crate) fn is_only_replayed(&self) -> bool {
