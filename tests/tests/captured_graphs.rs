@@ -1,9 +1,12 @@
 //! The graph that a program submits is captured with its order, its data and the lengths of its tasks.
 
 use proptest::prelude::*;
+use sched_core::Arch;
 use sched_host::graph::{AccessMode, TaskGraph};
 use sched_host::runtime::{Commute, Many, Plan, Read, ReadWrite, Runtime, SubmitError, Write};
 use sched_tests::stock::{EAGER, builder};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
 fn capturing(workers: usize) -> Runtime {
     builder(EAGER, workers, Vec::new()).capture_graph().build().expect("the runtime starts")
@@ -113,4 +116,27 @@ fn parts_are_captured_as_the_pieces_that_they_have_in_common() {
 fn a_runtime_that_was_not_asked_captures_nothing() {
     let runtime = builder(EAGER, 1, Vec::new()).build().expect("the runtime starts");
     assert_eq!(runtime.take_graph(), None);
+}
+
+/// Lengths by the time of the processor leave out what the thread waits, for the processor or for anything else.
+#[test]
+fn captured_lengths_are_those_of_the_clock_or_of_the_processor() {
+    for of_processor in [false, true] {
+        let runtime = capturing(1);
+        if of_processor {
+            runtime.capture_processor_time();
+        }
+        let (_keep, never) = channel::<()>();
+        let wait = runtime.codelet::<(Write<Duration>,), Receiver<()>>("wait").cpu("wait", |context, (waited,)| {
+            let began = Instant::now();
+            let _ = context.params.recv_timeout(Duration::from_millis(50));
+            *waited = began.elapsed();
+        });
+        let (wait, waited) = (wait.build(), runtime.register(Duration::ZERO));
+        runtime.task_with(&wait, never, (&waited,)).submit().expect("the task is sound");
+        let waited = runtime.unregister(waited).expect("it is computed").expect("it is the only handle");
+        let graph = runtime.take_graph().expect("it is captured");
+        let length = graph.tasks[0].lengths.get(Arch::CPU).expect("it has run on a core");
+        assert_eq!(length < waited, of_processor, "{length:?} of {waited:?}");
+    }
 }
