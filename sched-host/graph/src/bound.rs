@@ -20,7 +20,7 @@
 //!   the area of the tasks that such chains keep from beginning before some time and from ending after another, put
 //!   between the two (Fernandez and Bussell, *Bounds on the number of processors and time for multiprocessor optimal
 //!   schedules*, 1973). [`bound_with_transfers`] has the formulas. It does not count the volume that all chains move
-//!   together.
+//!   together. Tasks are not divided among workers there, and not put where they would end too late.
 //!
 //! ```
 //! use sched_graph::bound::{Pool, bounds};
@@ -39,6 +39,7 @@
 //! ```
 
 mod classes;
+mod crowd;
 mod game;
 mod program;
 mod spans;

@@ -23,8 +23,8 @@ const LEAST_EDGES: usize = 8;
 
 /// Number of moves, by the number of tasks and pools: this much work, and no fewer or more than so many. Small graphs
 /// need few.
-const WORK: usize = 30_000_000;
-const FEWEST: usize = 50;
+const WORK: usize = 12_000_000;
+const FEWEST: usize = 10;
 const MOST: usize = 2000;
 const MOST_BY_TASK: usize = 10;
 
@@ -147,11 +147,15 @@ impl<'a> Game<'a> {
         }
     }
 
-    /// Plays. Returns the largest lower bound found, in seconds.
-    pub(super) fn play(mut self) -> f64 {
-        let (tasks, pools) = (self.work.n_tasks(), self.workers.len());
+    /// Number of moves that are worth their time with so many tasks and pools.
+    pub(super) fn moves(tasks: usize, pools: usize) -> usize {
         let most = (FEWEST + MOST_BY_TASK * tasks).min(MOST);
-        let moves = (WORK / (tasks * (pools + 4)).max(1)).clamp(FEWEST, most);
+        (WORK / (tasks * (pools + 4)).max(1)).clamp(FEWEST, most)
+    }
+
+    /// Plays so many moves, fewer where the bound is known well before or more than `enough`. Returns the largest lower
+    /// bound found, in seconds.
+    pub(super) fn play(mut self, moves: usize, enough: f64) -> f64 {
         for turn in 0..moves {
             // Each move counts for as much as its number.
             let share = 2.0 / (turn as f64 + 2.0);
@@ -161,6 +165,9 @@ impl<'a> Game<'a> {
             let longest = self.object(share, alike);
             let bound = self.place(share, alike);
             self.known = self.known.max(bound);
+            if self.known > enough {
+                break;
+            }
             if turn % ROUND == ROUND - 1 && turn > FEWEST && longest <= self.known * (1.0 + CLOSE) {
                 break;
             }

@@ -5,8 +5,11 @@ use crate::{Dependencies, TaskGraph, TaskId};
 use std::collections::HashMap;
 
 /// Least times in seconds of each task in each pool, task by task.
+#[derive(Clone)]
 pub(super) struct Spans {
     pools: usize,
+    /// For initial values.
+    loads: Vec<f64>,
     /// From the beginning of the schedule to that of the task.
     pub(super) heads: Vec<f64>,
     /// Execution times; infinite where a task cannot run.
@@ -14,6 +17,9 @@ pub(super) struct Spans {
     /// From the end of the task to that of the schedule.
     pub(super) tails: Vec<f64>,
 }
+
+/// Relative difference up to which a sum may be off for the order of its parts.
+const ROUNDING: f64 = 1e-9;
 
 /// Least travel times between pools, by the number of bytes.
 struct Moves<'a, C> {
@@ -34,26 +40,63 @@ impl<C: LeastCosts> Moves<'_, C> {
 }
 
 impl Spans {
-    pub(super) fn of(graph: &TaskGraph, dependencies: &Dependencies, pools: usize, costs: &impl LeastCosts) -> Spans {
-        let values = Values::of(graph);
-        let mut moves = Moves { pools, costs, known: HashMap::new() };
-        let mut spans = Spans { pools, heads: Vec::new(), lengths: Vec::new(), tails: Vec::new() };
+    pub(super) fn of(
+        graph: &TaskGraph,
+        dependencies: &Dependencies,
+        pools: usize,
+        values: &Values,
+        costs: &impl LeastCosts,
+    ) -> Spans {
+        let none = Vec::new;
+        let mut spans = Spans { pools, loads: none(), heads: none(), lengths: none(), tails: none() };
         for (task, initial) in graph.tasks.iter().zip(&values.initial) {
             let runs = graph.kind_of(task).runs;
             for pool in 0..pools {
                 let length = if runs { costs.seconds(task, pool) } else { Some(0.0) };
                 spans.lengths.push(length.filter(|length| *length >= 0.0).unwrap_or(f64::INFINITY));
-                spans.heads.push(if initial.is_empty() { 0.0 } else { costs.load(initial, pool) });
+                spans.loads.push(if initial.is_empty() { 0.0 } else { costs.load(initial, pool) });
             }
         }
-        spans.tails = vec![0.0; spans.lengths.len()];
-        for task in graph.ids() {
-            spans.delay_followers(task, dependencies, &values, &mut moves);
-        }
-        for task in graph.ids().rev() {
-            spans.add_followers(task, dependencies, &values, &mut moves);
-        }
+        spans.compute(dependencies, values, &mut Moves { pools, costs, known: HashMap::new() });
         spans
+    }
+
+    /// Sets heads and tails by lengths.
+    fn compute(&mut self, dependencies: &Dependencies, values: &Values, moves: &mut Moves<'_, impl LeastCosts>) {
+        let tasks = || (0..(self.lengths.len() / self.pools.max(1)) as u32).map(TaskId);
+        let (first, last) = (tasks(), tasks().rev());
+        self.heads.clone_from(&self.loads);
+        self.tails = vec![0.0; self.lengths.len()];
+        first.for_each(|task| self.delay_followers(task, dependencies, values, moves));
+        last.for_each(|task| self.add_followers(task, dependencies, values, moves));
+    }
+
+    /// Takes tasks out of pools where they would not be done in time for a makespan of `most` seconds, which makes
+    /// others begin later, or end earlier. Returns whether each task is left a pool.
+    pub(super) fn within(
+        &mut self,
+        most: f64,
+        dependencies: &Dependencies,
+        values: &Values,
+        costs: &impl LeastCosts,
+    ) -> bool {
+        let mut moves = Moves { pools: self.pools, costs, known: HashMap::new() };
+        let most = most * (1.0 + ROUNDING);
+        loop {
+            let mut is_changed = false;
+            for (at, length) in self.lengths.iter_mut().enumerate().filter(|(_, length)| length.is_finite()) {
+                if self.heads[at] + *length + self.tails[at] > most {
+                    (*length, is_changed) = (f64::INFINITY, true);
+                }
+            }
+            if self.lengths.chunks(self.pools.max(1)).any(|each| each.iter().all(|length| length.is_infinite())) {
+                return false;
+            }
+            if !is_changed {
+                return true;
+            }
+            self.compute(dependencies, values, &mut moves);
+        }
     }
 
     /// The longest of all chains, with each task where its chain is shortest.

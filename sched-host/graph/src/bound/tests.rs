@@ -194,6 +194,32 @@ fn work_between_chains_counts_with_them() {
     assert!((3.99..=4.0).contains(&found), "{found}");
 }
 
+#[test]
+fn tasks_are_not_divided() {
+    let costs = Costs { seconds: &|_, pool| Some([2.0, 1.0][pool]), travel: &|_, _, _| 0.0 };
+    for (workers, tasks, least) in [([2, 0], 5, 6.0), ([2, 1], 5, 3.0), ([1, 2], 6, 3.0)] {
+        let graph = generate::independent(tasks, Duration::from_secs(1));
+        let pools = workers.map(|workers| Pool { workers });
+        let found = bound_with_transfers(&graph, &graph.dependencies(), &pools, &costs, 0.0).expect("all can run");
+        assert!(close(found, least), "{tasks} tasks on {workers:?}: {found}");
+    }
+}
+
+#[test]
+fn a_task_is_not_where_it_would_end_too_late() {
+    // In parts, the long task would be shared: 4 s. Whole, it takes the core 6 s, so it is on the device.
+    let mut graph = generate::independent(4, Duration::from_secs(1));
+    graph.tasks[0].flops = 3.0;
+    let seconds = |task: &Task, pool: usize| {
+        let is_long = task.flops == 3.0;
+        Some(if is_long { [6.0, 3.0] } else { [3.2, 1.0] }[pool])
+    };
+    let costs = Costs { seconds: &seconds, travel: &|_, _, _| 0.0 };
+    let pools = [Pool { workers: 1 }, Pool { workers: 1 }];
+    let found = bound_with_transfers(&graph, &graph.dependencies(), &pools, &costs, 0.0).expect("all can run");
+    assert!((4.3..=5.0).contains(&found), "{found}");
+}
+
 /// The shortest schedule of all placements and orders, with transfers that do not wait for each other.
 struct Exhaustive<'a> {
     graph: &'a TaskGraph,
@@ -310,5 +336,47 @@ proptest! {
         prop_assert!(bound <= shortest * (1.0 + 1e-9) + 1e-9, "{bound} is above {shortest}");
         let without = bounds(&graph, &graph.dependencies(), &pools, seconds).expect("all can run");
         prop_assert!(without.best() <= shortest * (1.0 + 1e-9) + 1e-9);
+    }
+}
+
+/// The shortest of all divisions of these tasks, with lengths in both pools, among two pools' workers; those of the
+/// second begin after `load`.
+fn shortest_division(tasks: &[[u32; 2]], workers: [u32; 2], load: u32) -> u32 {
+    let all = workers[0] + workers[1];
+    let until = |division: u32| {
+        let mut ends: Vec<u32> = (0..all).map(|_| 0).collect();
+        for (number, lengths) in tasks.iter().enumerate() {
+            let worker = division / all.pow(number as u32) % all;
+            let pool = usize::from(worker >= workers[0]);
+            let end = &mut ends[worker as usize];
+            *end = if pool == 1 { (*end).max(load) } else { *end } + lengths[pool];
+        }
+        ends.into_iter().max().unwrap_or(0)
+    };
+    (0..all.pow(tasks.len() as u32)).map(until).min().unwrap_or(0)
+}
+
+proptest! {
+    #[test]
+    fn no_division_of_independent_tasks_is_shorter_than_the_bound_with_transfers(
+        tasks in prop::collection::vec(prop::array::uniform2(1u32..12), 1..7),
+        workers in prop::array::uniform2(1u32..3),
+        load in 0u32..6,
+    ) {
+        let mut graph = TaskGraph::new("independent");
+        let kind = graph.add_kind("k");
+        for [one, other] in &tasks {
+            let data = graph.add_data(Datum::new(1));
+            let mut task = Task::new(kind).access(data, AccessMode::Read);
+            task.flops = f64::from(one * 16 + other);
+            graph.add_task(task);
+        }
+        let seconds = |task: &Task, pool: usize| Some([(task.flops / 16.0).floor(), task.flops % 16.0][pool]);
+        let travel = |_, to: usize, _| if to == 1 { f64::from(load) } else { 0.0 };
+        let costs = Costs { seconds: &seconds, travel: &travel };
+        let pools = workers.map(|workers| Pool { workers });
+        let bound = bound_with_transfers(&graph, &graph.dependencies(), &pools, &costs, 0.0).expect("all can run");
+        let shortest = f64::from(shortest_division(&tasks, workers, load));
+        prop_assert!(bound <= shortest * (1.0 + 1e-9), "{bound} is above {shortest}");
     }
 }

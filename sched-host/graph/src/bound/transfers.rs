@@ -1,10 +1,18 @@
 //! The bound with transfers.
 
+use super::crowd;
 use super::game::Game;
 use super::spans::Spans;
 use super::{BoundError, Durations, Pool};
 use crate::{AccessMode, Dependencies, Task, TaskGraph, TaskId};
 use sched_core::MemoryNode;
+
+/// Maximum number of tasks with which makespans are refuted, the number of them that are tried, the gap that is not
+/// worth another, and the moves of the game for one as a share of those of the first.
+const MOST_REFUTED: usize = 2048;
+const REFUTATIONS: usize = 4;
+const NEAR: f64 = 2e-3;
+const REFUTING: usize = 4;
 
 /// Where data is before a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,9 +70,37 @@ pub fn bound_with_transfers(
     costs: &impl LeastCosts,
     known: f64,
 ) -> Result<f64, BoundError> {
-    let spans = Spans::of(graph, dependencies, pools.len(), costs);
+    let values = Values::of(graph);
+    let spans = Spans::of(graph, dependencies, pools.len(), &values, costs);
     let work = Durations::of(graph, pools, |task, pool| costs.work(task, pool))?;
-    Ok(Game::new(dependencies, &spans, &work, pools, known.max(spans.longest())).play())
+    let known = known.max(spans.longest()).max(crowd::bound(&spans, pools));
+    let moves = Game::moves(graph.tasks.len(), pools.len());
+    let mut known = Game::new(dependencies, &spans, &work, pools, known).play(moves, f64::INFINITY);
+    if graph.tasks.len() > MOST_REFUTED {
+        return Ok(known);
+    }
+    // What follows if no schedule is longer than that?
+    let consequence = |most: f64, known: f64| {
+        let mut spans = spans.clone();
+        if !spans.within(most, dependencies, &values, costs) {
+            return f64::INFINITY;
+        }
+        let known = known.max(spans.longest()).max(crowd::bound(&spans, pools));
+        Game::new(dependencies, &spans, &work, pools, known).play(moves / REFUTING, most)
+    };
+    let mut most = consequence(known, known).min(2.0 * known);
+    for _ in 0..REFUTATIONS {
+        if most <= known * (1.0 + NEAR) {
+            break;
+        }
+        let middle = (known + most) / 2.0;
+        let follows = consequence(middle, known);
+        known = known.max(follows.min(middle));
+        if follows < middle {
+            most = middle;
+        }
+    }
+    Ok(known)
 }
 
 /// Data that a task wrote and another one reads.
