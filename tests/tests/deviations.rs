@@ -54,7 +54,9 @@ fn a_plan_loses_little_where_kernels_deviate() {
     ];
     let mut losses = [0.0; 2];
     let count = cases.len() as f64;
-    println!("loss of the median of five seeds at a spread of 20 %, against no deviation");
+    println!(
+        "loss of the median of 25 seeds at a spread of 20 %, against no deviation (makespans without and with it in seconds)"
+    );
     println!("{:10}  {:18}  tree-plan  tree-dmda", "machine", "workload");
     for (machine, workload, graph) in cases {
         let (graph, platform) = (Arc::new(graph), Arc::new(find(machine).expect("it is shipped")));
@@ -62,10 +64,10 @@ fn a_plan_loses_little_where_kernels_deviate() {
         for (policy, total) in ["tree-plan", "tree-dmda"].into_iter().zip(&mut losses) {
             let undisturbed = makespan(&graph, &platform, policy, Noise::default());
             let noisy = |seed| makespan(&graph, &platform, policy, Noise { spread: 0.2, seed, ..Noise::default() });
-            let mut all: Vec<f64> = (1..=5).map(noisy).collect();
+            let mut all: Vec<f64> = (1..=25).map(noisy).collect();
             all.sort_unstable_by(f64::total_cmp);
-            let loss = all[2] / undisturbed - 1.0;
-            row += &format!("  {:8.1}%", 100.0 * loss);
+            let loss = all[12] / undisturbed - 1.0;
+            row += &format!("  {:8.1}% ({undisturbed:.4} {:.4})", 100.0 * loss, all[12]);
             *total += loss / count;
         }
         println!("{row}");

@@ -87,6 +87,7 @@ pub const KNOWN: &[KnownExtension] = &[
     KnownExtension::of::<ComponentExecution>(),
     KnownExtension::of::<ComponentState>(),
     KnownExtension::of::<HostRoutes>(),
+    KnownExtension::of::<HostSubmission>(),
 ];
 
 /// Since 1.1, offered by the host: lets a component write to the host's log.
@@ -294,6 +295,28 @@ pub struct RawAccess {
     pub reads: bool,
     /// The task modifies it.
     pub writes: bool,
+}
+
+/// Since 1.1, offered by hosts that provide [`HostGraph`]: whether more tasks are being submitted.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct HostSubmission {
+    /// [`ENDED`](Self::ENDED), [`GOES_ON`](Self::GOES_ON), or anything else where the host does not know. See
+    /// [`Node::submission_goes_on`](crate::Node::submission_goes_on).
+    pub state: extern "C" fn(call: CallRef<'_>) -> u32,
+}
+
+impl HostSubmission {
+    /// The application waits for its tasks, or has ended.
+    pub const ENDED: u32 = 0;
+    /// The application submits tasks.
+    pub const GOES_ON: u32 = 1;
+    /// The host does not know.
+    pub const UNKNOWN: u32 = u32::MAX;
+}
+
+impl Named for HostSubmission {
+    const NAME: &'static str = "submission/1";
 }
 
 /// Since 1.1, offered by the host: the times at which the children of a node run out of work, for many children per

@@ -1,7 +1,7 @@
 //! The submitted tasks, for components that plan ahead.
 
 use super::Node;
-use crate::abi::extension::{HostGraph, RawSubmitted, offered};
+use crate::abi::extension::{HostGraph, HostSubmission, RawSubmitted, offered};
 use crate::abi::wire::CallRef;
 use crate::estimate::Estimate;
 use crate::workers::{MemoryNode, WorkerId};
@@ -66,6 +66,20 @@ impl Node<'_> {
     pub fn submitted(&self) -> Option<Submitted<'_>> {
         let table = offered::<HostGraph>(self.raw.host())?;
         Some(Submitted { table, call: self.raw.call() })
+    }
+
+    /// Whether the application is submitting tasks now, rather than waiting for them; `None` if the host does not know.
+    /// Who gets `Some(true)` is called again when that has ended, since a sleeping worker of the tree is woken then.
+    /// (Since 1.1. The simulator knows it where it provides [`submitted`](Self::submitted) tasks, the runtime does
+    /// not.)
+    #[must_use]
+    pub fn submission_goes_on(&self) -> Option<bool> {
+        let table = offered::<HostSubmission>(self.raw.host())?;
+        match (table.state)(self.raw.call()) {
+            HostSubmission::ENDED => Some(false),
+            HostSubmission::GOES_ON => Some(true),
+            _ => None,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use sched_core::{DataAccess, Estimate, MemoryNode, Stage, WorkerId};
 use sched_graph::{DataId, TaskId};
 use sched_tree::{Lookahead, Services};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Stages of all tasks.
@@ -16,12 +16,19 @@ pub(super) struct Progress {
     submitted: AtomicU32,
     /// Number of tasks at the beginning that have all ended.
     ended: AtomicU32,
+    /// Whether a component was told that more tasks will be submitted.
+    awaited: AtomicBool,
 }
 
 impl Progress {
     pub(super) fn new(tasks: usize) -> Progress {
         let stages = (0..tasks).map(|_| AtomicU8::new(Stage::Waiting as u8)).collect();
-        Progress { stages, submitted: AtomicU32::new(0), ended: AtomicU32::new(0) }
+        Progress { stages, submitted: AtomicU32::new(0), ended: AtomicU32::new(0), awaited: AtomicBool::new(false) }
+    }
+
+    /// Whether a component was told that more tasks will be submitted, and not yet that all are. Asked once.
+    pub(super) fn take_awaited(&self) -> bool {
+        self.awaited.swap(false, Relaxed)
     }
 
     /// Records the submission of a task, the last one so far.
@@ -65,6 +72,12 @@ impl SimBackend {
 }
 
 impl Lookahead for SimBackend {
+    fn goes_on(&self) -> Option<bool> {
+        let goes_on = (self.progress.submitted.load(Relaxed) as usize) < self.graph.tasks.len();
+        self.progress.awaited.store(goes_on, Relaxed);
+        Some(goes_on)
+    }
+
     fn range(&self) -> Range<u64> {
         let (ended, submitted) = (self.progress.ended.load(Relaxed), self.progress.submitted.load(Relaxed));
         u64::from(ended) + 1..u64::from(submitted) + 1

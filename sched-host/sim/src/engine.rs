@@ -324,6 +324,18 @@ impl<'a> Engine<'a> {
                 return;
             }
         }
+        self.end_submission();
+    }
+
+    /// Wakes the workers whose components wait for the end of the submission.
+    fn end_submission(&mut self) {
+        if self.backend.progress.take_awaited() {
+            self.changes += 1;
+            for worker in self.worker_ids() {
+                self.backend.wake(worker);
+            }
+            self.settle_notes();
+        }
     }
 
     /// Ends a task without work at once, and adds the tasks that this made ready to `ready`. Returns whether it was

@@ -1,7 +1,7 @@
 //! Submitted tasks, as a back end provides them to components: [`HostGraph`].
 
 use super::node::record;
-use sched_core::abi::extension::{HostGraph, RawAccess, RawRange, RawSubmitted};
+use sched_core::abi::extension::{HostGraph, HostSubmission, RawAccess, RawRange, RawSubmitted};
 use sched_core::abi::wire::CallRef;
 use sched_core::{DataAccess, Estimate, MemoryNode, Stage, WorkerId};
 use std::ops::Range;
@@ -14,6 +14,12 @@ pub trait Lookahead: Send + Sync {
 
     /// Notes that such a tree is dropped.
     fn end(&self) {}
+
+    /// Whether the application is submitting tasks now; `None` if that is unknown. Whoever answers `Some(true)` wakes a
+    /// sleeping worker when that has ended.
+    fn goes_on(&self) -> Option<bool> {
+        None
+    }
 
     /// Range of sequences: all tasks before the first have ended.
     fn range(&self) -> Range<u64>;
@@ -72,6 +78,16 @@ pub(super) static GRAPH: HostGraph = HostGraph { range, task, successor, access,
 
 fn ahead<'a>(call: CallRef<'a>) -> Option<&'a dyn Lookahead> {
     record(call).tree.foresight.as_ref().map(|foresight| &*foresight.of)
+}
+
+pub(super) static SUBMISSION: HostSubmission = HostSubmission { state };
+
+extern "C" fn state(call: CallRef<'_>) -> u32 {
+    match ahead(call).and_then(Lookahead::goes_on) {
+        Some(true) => HostSubmission::GOES_ON,
+        Some(false) => HostSubmission::ENDED,
+        None => HostSubmission::UNKNOWN,
+    }
 }
 
 extern "C" fn range(call: CallRef<'_>) -> RawRange {

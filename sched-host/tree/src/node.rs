@@ -9,7 +9,7 @@ use super::expected_ends::{self, StraightBelow};
 use super::fault::{Fault, FaultKind};
 use super::ledger::{NodeId, NodeNumber};
 use super::listener::Offered;
-use super::lookahead::{Foresight, GRAPH};
+use super::lookahead::{Foresight, GRAPH, SUBMISSION};
 use super::neighbours::NEIGHBOURS;
 use super::observer::NoteKind;
 use super::place::Place;
@@ -21,8 +21,8 @@ use super::teams::TeamsBelow;
 use super::wake_routes::{WakeRoutes, words};
 use parking_lot::Mutex;
 use sched_core::abi::extension::{
-    HostEnds, HostGraph, HostLog, HostNeighbours, HostProspectRuns, HostProspects, HostRoutes, HostTeams, HostTimes,
-    Named, RawExtension, WorkerDistance,
+    HostEnds, HostGraph, HostLog, HostNeighbours, HostProspectRuns, HostProspects, HostRoutes, HostSubmission,
+    HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
 };
 use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
@@ -473,6 +473,7 @@ impl WireHost for TreeNode {
                 });
                 lines.into()
             }
+            HostSubmission::NAME => self.foresight.as_ref().map(|_| RawExtension::new(&SUBMISSION)).into(),
             HostEnds::NAME => ROption::RSome(RawExtension::new(&expected_ends::ENDS)),
             HostNeighbours::NAME => ROption::RSome(RawExtension::new(&NEIGHBOURS)),
             HostRoutes::NAME => ROption::RSome(RawExtension::new(&ROUTES)),

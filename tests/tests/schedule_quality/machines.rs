@@ -99,11 +99,12 @@ const RATES: [(&str, f64, f64); 10] = [
 ];
 
 fn described(text: &str) -> Machine {
-    let classes: Vec<(&str, bool, f64)> =
-        [("cpu", false, 1.0), ("cpu1", false, 1.0), ("gpu", true, 1.0), ("slow", true, 0.25)]
-            .into_iter()
-            .filter(|(class, ..)| text.contains(&format!("workers \"{class}\"")))
-            .collect();
+    let classes: Vec<(&str, bool, f64)> = ["cpu", "cpu1", "cpu2", "cpu3"]
+        .map(|class| (class, false, 1.0))
+        .into_iter()
+        .chain([("gpu", true, 1.0), ("slow", true, 0.25)])
+        .filter(|(class, ..)| text.contains(&format!("workers \"{class}\"")))
+        .collect();
     let mut kernels = String::new();
     for (kind, cpu, gpu) in RATES.into_iter().chain([("tsmqr", 27.0, 800.0)]) {
         kernels += &format!("kernel \"{kind}\" {{ ");
@@ -186,6 +187,73 @@ pub(crate) fn all(data: &Path) -> Vec<Machine> {
         described(BIG_AND_SMALL),
         described(CORES),
         described(CHAIN),
+    ]
+}
+
+/// Three groups of two GPUs with a fast link between the two; main memory is behind one slow switch.
+const PAIRS: &str = r#"platform "pairs" {
+    memory "ram"
+    repeat 6 { memory "gpu{}" size="16 GB" device=#true; }
+    switch "pci"
+    link "ram" "pci" bandwidth="16 GB/s" latency="4 us"
+    repeat 6 { link "pci" "gpu{}" bandwidth="8 GB/s" latency="4 us"; }
+    link "gpu0" "gpu1" bandwidth="30 GB/s" latency="2 us"
+    link "gpu2" "gpu3" bandwidth="30 GB/s" latency="2 us"
+    link "gpu4" "gpu5" bandwidth="30 GB/s" latency="2 us"
+    workers "cpu" count=10 arch="cpu" memory="ram" package=0
+    repeat 6 { workers "gpu" arch="cuda" memory="gpu{}" speed=20.0 pipeline=2; }
+    expected-transfers contention=3.0
+    OVERHEADS
+    KERNELS
+}"#;
+
+/// Five GPUs, each on a fast link of its own.
+const STAR: &str = r#"platform "star" {
+    memory "ram"
+    repeat 5 { memory "gpu{}" size="16 GB" device=#true; }
+    repeat 5 { link "ram" "gpu{}" bandwidth="20 GB/s" latency="6 us"; }
+    workers "cpu" count=20 arch="cpu" memory="ram" package=0
+    repeat 5 { workers "gpu" arch="cuda" memory="gpu{}" speed=20.0 pipeline=2; }
+    OVERHEADS
+    KERNELS
+}"#;
+
+/// Four packages of five cores.
+const PACKAGES: &str = r#"platform "packages" {
+    memory "ram0"; memory "ram1"; memory "ram2"; memory "ram3"
+    link "ram0" "ram1" bandwidth="15 GB/s" latency="1 us"
+    link "ram1" "ram2" bandwidth="15 GB/s" latency="1 us"
+    link "ram2" "ram3" bandwidth="15 GB/s" latency="1 us"
+    link "ram3" "ram0" bandwidth="15 GB/s" latency="1 us"
+    workers "cpu" count=5 arch="cpu" memory="ram0" package=0
+    workers "cpu1" count=5 arch="cpu" memory="ram1" package=1
+    workers "cpu2" count=5 arch="cpu" memory="ram2" package=2
+    workers "cpu3" count=5 arch="cpu" memory="ram3" package=3
+    OVERHEADS
+    KERNELS
+}"#;
+
+/// Machines on which nothing of the policy was chosen.
+pub(crate) fn unseen(data: &Path) -> Vec<Machine> {
+    let islands = || described(ISLANDS);
+    let renamed = |name: &str, machine: Machine| Machine { name: name.to_owned(), ..machine };
+    let without = |mut machine: Machine, gone: &[u32]| {
+        machine.platform.workers.retain(|worker| !gone.contains(&worker.memory.0));
+        machine
+    };
+    vec![
+        with_slower_links(measured(data, "attila", None), 2.0),
+        with_slower_links(measured(data, "attila", None), 5.0),
+        with_slower_links(measured(data, "mirage", None), 4.0),
+        with_slower_links(measured(data, "idgraf", None), 2.0),
+        measured(data, "idgraf", Some(3)),
+        measured(data, "mirage", Some(2)),
+        with_cores(measured(data, "attila", Some(1)), 2),
+        with_slower_links(islands(), 3.0),
+        renamed("islands-2+3", without(islands(), &[1, 2, 8])),
+        described(PAIRS),
+        described(STAR),
+        described(PACKAGES),
     ]
 }
 

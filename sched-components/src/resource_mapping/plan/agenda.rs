@@ -1,5 +1,6 @@
 //! The planning thread's state: the ready tasks, the plan, and the tasks that were sent.
 
+use super::burst::Burst;
 use super::coming::Coming;
 use super::experience::Experience;
 use super::outlook::{Lane, Outlook, Sent, View};
@@ -24,8 +25,10 @@ pub(super) struct Limits {
     pub(super) lead: u64,
 }
 
-/// With more tasks than this, fewer plans are tried, so that the search takes no longer.
+/// With more tasks than this, fewer plans are tried, so that the search takes no longer. With fewer, more are, by the
+/// root of the ratio, but no more than so many times as many.
 const AT_FULL_EFFORT: f64 = 8192.0;
+const MOST_MORE: f64 = 4.0;
 
 /// Maximum number of known kinds; beyond it they are discarded. Measured lengths change all the time.
 const MOST_KINDS: usize = 4096;
@@ -45,6 +48,10 @@ const REPAIR: f64 = 0.2;
 /// Where kernels do not take the expected times: maximum length of a task that is let past a later one, as a multiple of
 /// the time that the lane has waited for that one.
 const PATIENCE: f64 = 2.0;
+
+/// How long the first plan waits for the end of the submission, as a share of the time that the tasks submitted so far
+/// take at least.
+const AWAITED: f64 = 0.005;
 
 /// Why a plan is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,6 +112,9 @@ pub(super) struct Agenda {
     has_learnt: bool,
     /// Number of tasks that have ended since the last plan.
     ended: usize,
+    /// Whether tasks are being submitted, and how long those that are submitted take at least.
+    goes_on: Option<bool>,
+    burst: Burst,
     /// When the first tasks were seen, and nanoseconds spent on plans since.
     began: u64,
     spent: f64,
@@ -148,6 +158,7 @@ impl Agenda {
             self.find_lanes(node);
             self.began = now;
         }
+        self.goes_on = node.submission_goes_on();
         let end = submitted.range().end;
         if end > self.submitted {
             (self.submitted, self.grew) = (end, now);
@@ -194,9 +205,16 @@ impl Agenda {
         self.plan = vec![VecDeque::new(); self.lanes.len()];
     }
 
-    /// Whether no task was submitted during the last `lead` nanoseconds: more will hardly come soon.
+    /// Whether all tasks are submitted; where the host does not know that, no task was during the last `lead`
+    /// nanoseconds: more will hardly come soon.
     pub(super) fn is_settled(&self, now: u64, lead: u64) -> bool {
-        self.grew.saturating_add(lead) <= now
+        self.goes_on == Some(false) || self.grew.saturating_add(lead) <= now
+    }
+
+    /// Whether the first plan waits for more tasks, which are being submitted.
+    pub(super) fn awaits_more(&mut self, submitted: Submitted<'_>, now: u64) -> bool {
+        let begins = self.end == 0 && self.goes_on == Some(true);
+        begins && self.burst.least(submitted, &self.lanes) * AWAITED >= now.saturating_sub(self.began) as f64
     }
 
     /// Plans if necessary: there are tasks outside the plan, and either too little work for some lane, or many new
@@ -262,6 +280,7 @@ impl Agenda {
         // Workers may idle meanwhile. (Not under a virtual clock, where the search takes no time.)
         let most = |search: &Search<'_>| search.length() as f64 * limits.time;
         let took = || node.now().as_nanos().saturating_sub(outlook.now) as f64;
+        let more = (AT_FULL_EFFORT / count).sqrt().clamp(1.0, MOST_MORE);
         let mut search = Search::new(&outlook, Dice(node.random()));
         let mut tried = share;
         if occasion == Occasion::Refuted
@@ -271,7 +290,7 @@ impl Agenda {
             tried = tried.max(REPAIR);
         }
         search.begin(&self.habits, share * (2.0 * effort).min(1.0), |search| took() <= most(search));
-        let tries = limits.effort as f64 * tried * effort;
+        let tries = limits.effort as f64 * more * tried * effort;
         search.improve(tries.ceil() as u64, |search| took() <= most(search) * tried);
         self.count = outlook.len();
         let (best, habits) = search.finish();
