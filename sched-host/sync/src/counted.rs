@@ -50,8 +50,8 @@ pub trait LetGo<V>: Sized {
     }
 }
 
-/// A reference to a value: an owner, a use or a loan. `S` is what those look at who make uses and loans, `V` is on cache
-/// lines that only those change who end uses. See the [module](self).
+/// A reference to a value: an owner, a use or a loan. `S` is what those look at who make uses and loans, `V` is on
+/// cache lines that only those change who end uses. See the [module](self).
 ///
 /// ```
 /// use sched_sync::counted::{Counted, LetGo};
@@ -138,8 +138,8 @@ impl<S: LetGo<V>, V> Counted<S, V> {
     /// Debug builds: if this is no owner.
     ///
     /// # Safety
-    /// This is an owner; and from when the last owner has gone, [`LetGo::let_go`] keeps the value until the loan has been
-    /// dropped, or is not used any more.
+    /// This is an owner; and from when the last owner has gone, [`LetGo::let_go`] keeps the value until the loan has
+    /// been dropped, or is not used any more.
     #[inline(always)]
     #[must_use]
     pub unsafe fn lend(&self) -> Counted<S, V> {

@@ -6,8 +6,8 @@
 //! wait for. So:
 //!
 //! - The program's handles are [counted](sched_sync::counted). While one is there, so is the data.
-//! - A task that is in the order of its data has handles that are not counted. It drops them before it ends, and it ends
-//!   after all tasks before it that it had to wait for, also if it is cancelled.
+//! - A task that is in the order of its data has handles that are not counted. It drops them before it ends, and it
+//!   ends after all tasks before it that it had to wait for, also if it is cancelled.
 //! - When the last handle goes, no task can be submitted any more that names the data. If there may be tasks, the data
 //!   enters its own order, as a writer that is no task, and is dropped in its turn. The thread that drops the handle
 //!   does not wait for that.
