@@ -171,8 +171,9 @@ impl Builder {
     /// While no thread of the program waits, tasks that the policy has assigned to that worker stay where they are, and
     /// a parallel task does not begin if its team includes the worker. A [future](super::Submitter::ended) does not
     /// wait, and tasks that wait do so on the worker that they have. If several threads wait, one of them is the
-    /// worker. Threads of the program are not bound: on a machine with several NUMA nodes, the program binds its thread
-    /// where the last worker belongs.
+    /// worker. Threads of the program are not bound, but one that would take turns with another worker moves to the
+    /// processing unit of this one, where its own binding allows that; the thread that builds the runtime does so at
+    /// once.
     pub fn main_worker(mut self) -> Builder {
         self.main_worker = true;
         self

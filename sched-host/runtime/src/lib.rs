@@ -181,13 +181,18 @@ impl Runtime {
         // If a thread cannot be started, the drop of `runtime` stops the workers that run.
         let mut runtime = Runtime { submitter, threads: Vec::new(), policy, bound: 0, warnings, claim };
         if let Some(worker) = main_worker {
-            let worker = Worker::new(Arc::clone(&runtime.core), worker);
+            let mut worker = Worker::new(Arc::clone(&runtime.core), worker);
+            worker.binding.clone_from(&binding);
             worker.rest();
             runtime.core.outcomes.waiters.put(worker);
         }
         let threads = runtime.workers() - usize::from(main_worker.is_some());
         let bound = runtime.spawn_workers(main_worker, binding.as_ref())?;
         runtime.spawn_fetchers(binding.as_ref())?;
+        // This thread will most likely submit: where no worker of another thread is, if there is such a place.
+        if let Some(plan) = &binding {
+            plan.step_aside(main_worker.map(WorkerId::index));
+        }
         for bound in bound.iter().take(threads) {
             match bound {
                 Ok(is_bound) => runtime.bound += usize::from(is_bound),

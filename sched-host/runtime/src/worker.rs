@@ -21,6 +21,7 @@ use super::task::verdict::KernelError;
 use crate::context::{ContextCore, enter_task};
 use sched_core::{Arch, TaskId, Time, WorkerId};
 use sched_graph::{AccessMode, ContextId};
+use sched_machine::topology::BindingPlan;
 use sched_sync::sleep::Sleep;
 use sched_trace::{CodeletId, Event};
 use sched_tree::seat::{Seat, Seated, Work};
@@ -95,6 +96,8 @@ pub(crate) struct Worker {
     started: Cell<Time>,
     /// The same by the time of its processor, if that is captured.
     processor_began: Cell<Duration>,
+    /// Where workers are bound, for threads of the program that are this worker.
+    pub(crate) binding: Option<BindingPlan>,
 }
 
 impl Worker {
@@ -110,6 +113,7 @@ impl Worker {
             scratch: WorkerScratch::of_worker(),
             started: Cell::new(Time::ZERO),
             processor_began: Cell::new(Duration::ZERO),
+            binding: None,
         }
     }
 

@@ -1,5 +1,7 @@
 //! The binding of workers to PUs.
 
+mod aside;
+
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -7,6 +7,7 @@
 use super::{Stay, THIS, Worker};
 use crate::context::RestoreCurrent;
 use crate::core::Core;
+use crate::parallel::combined::Purpose;
 use sched_core::WorkerId;
 use sched_sync::sleep::Sleep;
 use sched_trace::Event;
@@ -80,8 +81,9 @@ impl Worker {
         let idle = self.core.backend.now().as_nanos().saturating_sub(counters.idle_since.load(Relaxed) - 1);
         counters.idle.store(counters.idle.load(Relaxed) + idle, Relaxed);
         counters.idle_since.store(0, Relaxed);
+        self.leave_others();
         let mut executed = 0;
-        while let Some(work) = self.look().or_else(|| self.wait_for_task(&mut stay)) {
+        while let Some(work) = self.look().or_else(|| self.wait_here(&mut stay)) {
             match work {
                 Work::Alone(slot) => self.execute(slot),
                 Work::Together(gathering) => self.attend(&gathering),
@@ -95,6 +97,20 @@ impl Worker {
         self.core.give_back(&mut self.scratch);
         self.core.backend.record(Some(self.id), || Event::Idle { worker: self.id });
         self.rest();
+    }
+
+    fn wait_here(&mut self, stay: &mut UntilDone<'_>) -> Option<Work<Purpose>> {
+        let found = self.wait_for_task(stay);
+        // Who woke it may have had it moved.
+        self.leave_others();
+        found
+    }
+
+    /// Moves this thread away from the processing units of other workers.
+    fn leave_others(&self) {
+        if let Some(plan) = &self.binding {
+            plan.step_aside(Some(self.id.index()));
+        }
     }
 
     /// Notes that the worker has no task, and no thread.
