@@ -93,7 +93,8 @@ enum {
     MSCHED_PUSHES_ON_PULL = 1 << 9,     /* answers a pull by asking its parents to push */
     MSCHED_END_IS_NOTED = 1 << 10,      /* its end follows from `note_queued` */
     MSCHED_KEEPS_STATE = 1 << 11,       /* lives on when workers join or leave */
-    MSCHED_HEARS_TASKS = 1 << 12        /* `task_started` and `task_ended` are called */
+    MSCHED_HEARS_TASKS = 1 << 12,       /* `task_started` and `task_ended` are called */
+    MSCHED_NEWEST_COMES_BACK = 1 << 13  /* a worker that pulls gets what it pushed last */
 };
 
 /* ---- Tasks ------------------------------------------------------------------------------------------------------ */

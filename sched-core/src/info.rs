@@ -103,6 +103,7 @@ pub struct Info {
     end_is_noted: bool,
     keeps_state: bool,
     hears_tasks: bool,
+    newest_comes_back: bool,
 }
 
 impl Info {
@@ -139,6 +140,7 @@ impl Info {
             end_is_noted: false,
             keeps_state: false,
             hears_tasks: false,
+            newest_comes_back: false,
         }
     }
 
@@ -389,6 +391,16 @@ impl Info {
     #[must_use]
     pub const fn hears_tasks(mut self) -> Info {
         self.hears_tasks = true;
+        self
+    }
+
+    /// Declares that a worker gets back what it pushes, as long as no task has had a priority other than 0: a pull for a
+    /// child that is a worker gives the task that this worker has pushed just before, if it can execute it. A host may
+    /// then keep such a task for a worker that is about to pull, and save both calls: the component hears nothing of
+    /// the task. (Since 1.1; an older host calls the component.)
+    #[must_use]
+    pub const fn newest_comes_back(mut self) -> Info {
+        self.newest_comes_back = true;
         self
     }
 

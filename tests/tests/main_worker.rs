@@ -17,6 +17,37 @@ fn executed(runtime: &Runtime) -> Vec<u64> {
 }
 
 #[test]
+fn who_makes_a_task_ready_goes_on_with_it_and_leaves_it_to_others_when_the_wait_is_over() {
+    let runtime = builder("tree-ws", 2, Vec::new()).main_worker().build().expect("the runtime starts");
+    let (begin, begun) = channel();
+    let begun = Mutex::new(begun);
+    let executed_by = Arc::new(Mutex::new(Vec::new()));
+    let list = Arc::clone(&executed_by);
+    let step = runtime.codelet::<(ReadWrite<u64>,), u64>("step").cpu("step", move |context, (x,)| {
+        if *context.params == 0 {
+            begun.lock().expect("nothing panics under it").recv().expect("the program sends once");
+        }
+        list.lock().expect("nothing panics under it").push(context.worker);
+        *x += 1;
+    });
+    let (step, x) = (step.build(), runtime.register(0));
+    let tasks: Vec<_> =
+        (0..100).map(|number| runtime.task_with(&step, number, (&x,)).submit().expect("it is sound")).collect();
+    begin.send(()).expect("the first task waits for it");
+    // Whichever worker has the first task has them all. If that is this thread, it leaves after some of them: the next one
+    // was to be its own, and is executed all the same.
+    for task in tasks.iter().step_by(10) {
+        assert_eq!(runtime.wait(*task).expect("it runs"), Outcome::Done);
+    }
+    runtime.wait_all().expect("every task runs");
+    assert_eq!(*runtime.read(&x).expect("it is computed"), 100);
+    let executed_by = executed_by.lock().expect("nothing panics under it");
+    let changes = executed_by.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    // A chain moves only where the thread of the program has left.
+    assert!(changes <= 10, "{executed_by:?}");
+}
+
+#[test]
 fn every_way_to_wait_executes_tasks() {
     for shape in SHAPES {
         for workers in 1..=3 {

@@ -45,7 +45,7 @@ impl Seated for Fake {
         self.version
     }
 
-    fn served(&self) -> Vec<Arc<Tree>> {
+    fn served(&mut self) -> Vec<Arc<Tree>> {
         self.contexts.iter().filter(|tree| tree.serves(self.seat.worker())).cloned().collect()
     }
 

@@ -48,7 +48,8 @@ impl Build for WorkStealing {
         "Keeps a queue for each child, which steals from the others when its own is empty.",
     )
     .package(env!("CARGO_PKG_NAME"))
-    .storage(Storage::Unbounded);
+    .storage(Storage::Unbounded)
+    .newest_comes_back();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
         Ok(WorkStealing::default())

@@ -61,6 +61,8 @@ pub struct ComponentInfo {
     pub keeps_state: bool,
     /// Whether it hears of tasks that workers below execute.
     pub hears_tasks: bool,
+    /// Whether a worker gets back what it pushes, so that the host can skip both calls.
+    pub newest_comes_back: bool,
 }
 
 impl ComponentInfo {
@@ -110,6 +112,7 @@ impl Info {
             end_is_noted: self.end_is_noted,
             keeps_state: self.keeps_state,
             hears_tasks: self.hears_tasks,
+            newest_comes_back: self.newest_comes_back,
         }
     }
 }

@@ -18,6 +18,7 @@ use super::place::Place;
 use super::prospects;
 use super::services::Services;
 use super::shared_part::{Joining, SharedPart};
+use super::straight_back::{StraightBack, comes_straight_back};
 use super::survey::NodeState;
 use super::swap::SwapError;
 use super::teams::Teams;
@@ -38,6 +39,7 @@ pub(super) struct TreeEnv {
     pub(super) services: Arc<dyn Services>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) fallback: Arc<Fallback>,
+    pub(super) straight_back: Arc<StraightBack>,
     /// Source of tasks to come, for components that ask.
     pub(super) lookahead: Option<Arc<dyn Lookahead>>,
     /// Seeds the randomness of every node.
@@ -64,6 +66,9 @@ pub(crate) struct LiveTree {
     pub(super) sleeping: Arc<SharedSet>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) fallback: Arc<Fallback>,
+    /// Whether a worker gets from its next pull what it has pushed.
+    pub(super) comes_straight_back: bool,
+    pub(super) straight_back: Arc<StraightBack>,
     /// Whether a node was quarantined whose tasks were not taken back yet.
     pub(super) repairs: AtomicBool,
     /// Whether a node was ever quarantined.
@@ -120,6 +125,8 @@ impl LiveTree {
             env.services.report_executions();
         }
         Ok(LiveTree {
+            comes_straight_back: observed.is_none() && comes_straight_back(&nodes, &leaves_for),
+            straight_back: Arc::clone(&env.straight_back),
             listeners,
             context: Arc::clone(&env.context.lock()),
             nodes,
@@ -379,6 +386,7 @@ fn nodes(
             stores_any_number: part.claims.stores_any_number,
             keeps_state: part.claims.keeps_state,
             hears_tasks: part.claims.hears_tasks,
+            newest_comes_back: part.claims.newest_comes_back,
             family: part.claims.family,
             children: part.children.iter().map(|(child, _)| *child).collect(),
             parents: parents.into(),

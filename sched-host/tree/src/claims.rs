@@ -41,6 +41,8 @@ pub struct Claims {
     pub keeps_state: bool,
     /// It hears of the execution of tasks.
     pub hears_tasks: bool,
+    /// A worker gets back what it pushes, so that both calls may be saved.
+    pub newest_comes_back: bool,
     /// Its family.
     pub family: Option<Family>,
 }
@@ -69,6 +71,7 @@ impl From<&ComponentInfo> for Claims {
             pushes_on_pull: info.pushes_on_pull,
             keeps_state: info.keeps_state,
             hears_tasks: info.hears_tasks,
+            newest_comes_back: info.newest_comes_back,
             family: Some(info.family),
         }
     }

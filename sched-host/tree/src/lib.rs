@@ -38,6 +38,7 @@ mod routes;
 pub mod seat;
 pub mod services;
 mod shared_part;
+mod straight_back;
 mod survey;
 mod swap;
 mod teams;
@@ -76,6 +77,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::{Duration, Instant};
+use straight_back::StraightBack;
 use teams::Teams;
 
 /// Properties of a worker that a tree needs.
@@ -187,12 +189,24 @@ impl Tree {
         let fallback = Arc::new(fallback);
         let workers_and_teams = simple.into_iter().chain(combined).collect();
         let context = Mutex::new(Arc::new(context));
-        let env = TreeEnv { workers: workers_and_teams, teams, services, ledger, fallback, lookahead, seed, context };
+        let straight_back = Arc::new(StraightBack::default());
+        let env = TreeEnv {
+            workers: workers_and_teams,
+            teams,
+            services,
+            ledger,
+            fallback,
+            straight_back,
+            lookahead,
+            seed,
+            context,
+        };
         let first = {
             let _alone = LiveTree::shares(&parts).then(|| env.ledger.shared_parts.exchanging());
             LiveTree::assemble(parts, &env, None)?
         };
         env.fallback.set_members(first.members());
+        env.straight_back.set(first.comes_straight_back);
         first.notify_change_workers();
         let gate = Gate::new(workers.len(), APPLICATION_LANES);
         Ok(Tree { live: Gated::new(gate, first), env, past: Mutex::default() })
@@ -354,6 +368,7 @@ impl LiveTree {
             self.fall_back(slot);
             return;
         };
+        self.note_priority(slot);
         let head = slot.head();
         let mut call = Call::of_push(self, requester, head);
         if let (Some(deferred), Some(worker)) = (deferred, requester)

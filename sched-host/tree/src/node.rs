@@ -100,6 +100,8 @@ pub(super) struct TreeNode {
     pub(super) health: Health,
     /// Whether the component lives on when workers join the context or leave it.
     pub(super) keeps_state: bool,
+    /// Whether the component is declared to give a worker what that pushed last.
+    pub(super) newest_comes_back: bool,
     /// What the component offers beyond the interface of all.
     pub(super) offered: Offered,
     pub(super) family: Option<Family>,
@@ -136,6 +138,7 @@ pub(super) struct NodeParts {
     pub(super) stores_any_number: bool,
     pub(super) keeps_state: bool,
     pub(super) hears_tasks: bool,
+    pub(super) newest_comes_back: bool,
     pub(super) family: Option<Family>,
     pub(super) children: Box<[NodeId]>,
     pub(super) parents: Box<[ParentLink]>,
@@ -193,6 +196,7 @@ impl TreeNode {
             post: parts.post,
             health: Health::default(),
             keeps_state: parts.keeps_state,
+            newest_comes_back: parts.newest_comes_back,
             random,
         }
     }

@@ -17,7 +17,7 @@
 //! A back end implements the required methods of [`Seated`] for one of its workers; the provided methods are the rules.
 
 use super::combined::CombinedWorkers;
-use super::{Slot, SlotId, Tree};
+use super::{Phase, Slot, SlotId, Tree};
 use sched_core::WorkerId;
 use sched_sync::gathering::Gathering;
 use std::cell::Cell;
@@ -57,6 +57,8 @@ pub struct DeferredWake {
     /// Slots of the tasks.
     pushed: Vec<SlotId>,
     worker: Cell<Option<WorkerId>>,
+    /// The task that the worker goes on with, instead of a pull.
+    kept: Option<&'static Slot>,
 }
 
 impl DeferredWake {
@@ -64,6 +66,20 @@ impl DeferredWake {
     #[inline]
     pub fn note_pushed(&mut self, slot: SlotId) {
         self.pushed.push(slot);
+    }
+
+    /// Keeps a task that [comes straight back](Tree::comes_straight_back), for the worker to go on with: its next look
+    /// gives it. Returns the one that was kept before, which is to be pushed now.
+    #[inline]
+    pub fn keep(&mut self, slot: &'static Slot) -> Option<&'static Slot> {
+        slot.set_phase(Phase::Running);
+        self.kept.replace(slot)
+    }
+
+    /// The task that was kept, which is to be pushed: the worker has something else to do first.
+    #[inline]
+    pub fn take_kept(&mut self) -> Option<&'static Slot> {
+        self.kept.take()
     }
 
     /// Cell in which [`Tree::push`] notes the deferred wake.
@@ -150,7 +166,7 @@ pub trait Seated: Sized {
     fn version(&self) -> u64;
 
     /// Current contexts of the worker.
-    fn served(&self) -> Vec<Self::Context>;
+    fn served(&mut self) -> Vec<Self::Context>;
 
     /// The combined workers, if any.
     fn combined(&self) -> Option<&CombinedWorkers<Self::Purpose>>;
@@ -186,10 +202,15 @@ pub trait Seated: Sized {
         look_with_teams(self)
     }
 
-    /// Does the deferred wake, where no pull follows that it could wait for.
+    /// Does the deferred wake, and pushes the task that was kept, where no pull follows.
     #[cold]
     fn wake_deferred(&mut self) {
         self.deferred().pushed.clear();
+        if let Some(kept) = self.deferred().take_kept() {
+            let seat = self.seat();
+            // It was kept since the worker serves no other context.
+            seat.contexts.iter().take(1).for_each(|only| only.tree().push(kept, Some(seat.worker), None));
+        }
         if let Some(other) = self.deferred().worker.take() {
             self.wake(other);
             self.settle();
@@ -200,10 +221,15 @@ pub trait Seated: Sized {
     #[inline(always)]
     fn pull(&mut self) -> Option<&'static Slot> {
         renew_if_changed(self);
-        let seat = self.seat();
-        let slot = match &*seat.contexts {
-            [only] => only.tree().pull(seat.worker),
-            _ => seat.pull_in_turn(),
+        let slot = match self.deferred().take_kept() {
+            Some(kept) => Some(kept),
+            None => {
+                let seat = self.seat();
+                match &*seat.contexts {
+                    [only] => only.tree().pull(seat.worker),
+                    _ => seat.pull_in_turn(),
+                }
+            }
         };
         if let Some(combined) = self.combined()
             && let Some(slot) = slot

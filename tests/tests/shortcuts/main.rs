@@ -4,6 +4,7 @@
 mod components;
 mod scenario;
 mod shape;
+mod straight_back;
 
 use components::{Keep, Probe};
 use proptest::prelude::*;

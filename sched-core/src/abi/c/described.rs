@@ -178,6 +178,7 @@ unsafe fn info(table: &Table, package: &str, faults: &mut Vec<String>) -> Compon
         end_is_noted: has(10),
         keeps_state: has(11),
         hears_tasks: has(12) && (table.task_started.is_some() || table.task_ended.is_some()),
+        newest_comes_back: has(13),
     }
 }
 

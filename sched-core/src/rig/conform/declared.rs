@@ -26,6 +26,7 @@ pub(super) fn flaws(running: &Running<'_>, call: &Call<'_>) -> Vec<Flaw> {
     flaws.extend(predictions(running, call));
     flaws.extend(noted_end(running));
     flaws.extend(stays(running, call));
+    flaws.extend(comes_back(running, call));
     flaws
 }
 
@@ -37,6 +38,15 @@ fn stays(running: &Running<'_>, call: &Call<'_>) -> Option<Flaw> {
     let held = running.rig.held();
     let gone = call.held_before.iter().find(|task| !held.contains(task))?;
     Some((Property::KeepsState, format!("{gone} waited here before, and does not after `notify_change_workers`")))
+}
+
+/// A worker that pulls right after it has pushed a task gets that task, while none has a priority.
+fn comes_back(running: &Running<'_>, call: &Call<'_>) -> Option<Flaw> {
+    let Answer::Pulled(pulled) = call.answer else { return None };
+    let task = call.comes_back.filter(|task| running.info.newest_comes_back && pulled != Some(*task))?;
+    let given = pulled.map_or_else(|| "nothing".to_owned(), |other| other.to_string());
+    let why = format!("the worker that pulls has just pushed {task}, and gets {given}");
+    Some((Property::NewestComesBack, why))
 }
 
 fn storage(running: &Running<'_>, _call: &Call<'_>) -> Option<Flaw> {

@@ -55,13 +55,15 @@ pub enum Property {
     EndIsNoted,
     /// [`Info::keeps_state`](crate::Info::keeps_state).
     KeepsState,
+    /// [`Info::newest_comes_back`](crate::Info::newest_comes_back).
+    NewestComesBack,
     /// Several threads may call it.
     Threads,
 }
 
 impl Property {
     /// All, in the order of a report.
-    pub const ALL: [Property; 25] = [
+    pub const ALL: [Property; 26] = [
         Property::Builds,
         Property::Returns,
         Property::Panics,
@@ -86,6 +88,7 @@ impl Property {
         Property::PushesOnPull,
         Property::EndIsNoted,
         Property::KeepsState,
+        Property::NewestComesBack,
         Property::Threads,
     ];
 
@@ -117,6 +120,7 @@ impl Property {
             Property::PushesOnPull => "pushes-on-pull",
             Property::EndIsNoted => "end-is-noted",
             Property::KeepsState => "keeps-state",
+            Property::NewestComesBack => "newest-comes-back",
             Property::Threads => "threads",
         }
     }
@@ -155,6 +159,9 @@ impl Property {
             Property::PushesOnPull => "declared: it answers a pull by having its parents push",
             Property::EndIsNoted => "declared: its end follows from the length that it notes",
             Property::KeepsState => "declared: its tasks stay and leave it later when workers join or leave",
+            Property::NewestComesBack => {
+                "declared: without priorities, a worker that pushes a task, and pulls, gets that task"
+            }
             Property::Threads => "calls from several threads lose no task",
         }
     }
@@ -171,6 +178,7 @@ impl Property {
             Property::PushesOnPull => info.pushes_on_pull,
             Property::EndIsNoted => info.end_is_noted,
             Property::KeepsState => info.keeps_state,
+            Property::NewestComesBack => info.newest_comes_back,
             Property::Predictions => !matches!(info.arity, crate::Arity::Leaf | crate::Arity::One),
             _ => true,
         }

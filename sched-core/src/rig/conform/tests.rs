@@ -129,6 +129,9 @@ impl Component for Odd {
 
 const QUEUE: Info = Info::new("odd", Family::FlowControl, "May be wrong.").storage(Storage::Unbounded);
 
+/// The same above several children, which may be workers.
+const MANY: Info = Info::new("odd", Family::ResourceMapping, "May be wrong.").storage(Storage::Unbounded);
+
 fn examine(info: &Info, way: Way) -> Vec<Finding> {
     let odd = move || Odd { way, tasks: Mutex::default(), thread: OnceLock::new() };
     Examination::new(&info.describe(), &|_| Ok(adapt(odd()))).run()
@@ -192,6 +195,7 @@ fn false_declarations_are_found() {
     assert_found(&findings(QUEUE.forwards_pull(), Way::Sound), Property::ForwardsPull, 1);
     assert_found(&findings(QUEUE.empty_until_pushed(), Way::Sound), Property::EmptyUntilPushed, 1);
     assert_found(&findings(QUEUE.end_is_noted(), Way::LaterEnd), Property::EndIsNoted, 1);
+    assert_found(&findings(MANY.newest_comes_back(), Way::Sound), Property::NewestComesBack, 3);
     let pulled_only = findings(QUEUE.pulled_only(), Way::Sound);
     assert_found(&pulled_only, Property::PulledOnly, 2);
     let stores_none = findings(QUEUE.storage(Storage::None), Way::Sound);

@@ -69,6 +69,8 @@ pub(super) struct Call<'a> {
     pub(super) held_before: Vec<TaskId>,
     /// Whether a worker was woken.
     pub(super) woke: bool,
+    /// The task that the worker which calls has pushed in the call before, if none ever had a priority.
+    pub(super) comes_back: Option<TaskId>,
 }
 
 /// A trial that is being executed.
@@ -81,6 +83,9 @@ pub(super) struct Running<'a> {
     pub(super) is_unbounded: bool,
     /// Whether a task was pushed to it so far.
     pub(super) was_pushed: bool,
+    /// Whether a task had a priority, and the task that a worker pushed in the last call, otherwise.
+    had_priority: bool,
+    newest: Option<(WorkerId, TaskId)>,
     /// Whether workers left the context or joined it.
     changed: bool,
     /// Whether it asked a parent for tasks since the component is being emptied.
@@ -149,6 +154,8 @@ impl Running<'_> {
         let (_, _) = (self.rig.woken(), self.rig.hops());
         self.rig.host.called_back.store(false, Relaxed);
         let held_before = self.rig.held();
+        let comes_back =
+            self.newest.take().filter(|(worker, _)| self.puller(step) == Some(*worker)).map(|(_, task)| task);
         let answer = call(&self.rig);
         self.journal.answer(&shown(&answer));
         if matches!(answer, Answer::Drained(_)) {
@@ -163,8 +170,46 @@ impl Running<'_> {
             self.was_pushed = true;
         }
         self.asked |= hops.iter().any(|hop| matches!(hop, Hop::ParentsCanPush { .. } | Hop::PullFrom { .. }));
-        let call = Call { step, answer, hops, held_before, woke };
+        self.note_newest(step, &answer);
+        let call = Call { step, answer, hops, held_before, woke, comes_back };
         self.judge(&call)
+    }
+
+    /// The worker that pulls in this step for itself alone.
+    fn puller(&self, step: &Step) -> Option<WorkerId> {
+        let Step::Pull { child, worker } = step else { return None };
+        let child = self.child_of(*child);
+        let alone =
+            self.setting.leaf.is_none() && self.setting.children.get(child).is_some_and(|child| child.is_worker);
+        self.worker_of(child, *worker).filter(|_| alone).map(WorkerId)
+    }
+
+    /// Notes a task that a worker has pushed and can execute itself, if none had a priority.
+    fn note_newest(&mut self, step: &Step, answer: &Answer) {
+        let Answer::Pushed(task, taken) = answer else { return };
+        self.had_priority |= self.rig.read(*task, |task| task.priority()) != 0;
+        if let Step::Push(_, Some(number)) = step
+            && !self.had_priority
+            && taken.is_ok()
+        {
+            let worker = WorkerId(self.pusher(*number));
+            let is_able = self.rig.read(*task, |task| self.rig.host.executable(worker, task));
+            self.newest = (is_able && self.rig.held().contains(task)).then_some((worker, *task));
+        }
+    }
+
+    fn child_of(&self, number: usize) -> usize {
+        if self.setting.leaf.is_some() { 0 } else { number % self.setting.children.len().max(1) }
+    }
+
+    fn worker_of(&self, child: usize, number: usize) -> Option<u32> {
+        let workers = self.setting.workers_of(child);
+        (!workers.is_empty()).then(|| workers[number % workers.len()])
+    }
+
+    fn pusher(&self, number: usize) -> u32 {
+        let workers = self.setting.workers();
+        workers[number % workers.len()]
     }
 
     /// Changes the environment, if the step does.
@@ -215,17 +260,10 @@ impl Running<'_> {
 
     /// The words of a step, and the call; `None` where it makes no sense, or changes the environment only.
     fn prepared(&self, step: &Step) -> Option<(String, Made)> {
-        let child_of =
-            |child: usize| if self.setting.leaf.is_some() { 0 } else { child % self.setting.children.len().max(1) };
-        let worker_of = |child: usize, worker: usize| {
-            let workers = self.setting.workers_of(child);
-            (!workers.is_empty()).then(|| workers[worker % workers.len()])
-        };
         Some(match step {
             Step::Push(spec, requester) => {
                 let task = self.task(spec);
-                let workers = self.setting.workers();
-                let requester = requester.map_or(NO_ID, |number| workers[number % workers.len()]);
+                let requester = requester.map_or(NO_ID, |number| self.pusher(number));
                 (format!("push {}", self.described(task)), Box::new(move |rig| push(rig, requester, task)))
             }
             Step::PushAgain(number) => {
@@ -234,8 +272,8 @@ impl Running<'_> {
                 (format!("push {task} again"), Box::new(move |rig| push(rig, NO_ID, task)))
             }
             Step::Pull { child, worker } => {
-                let child = child_of(*child);
-                let worker = worker_of(child, *worker)?;
+                let child = self.child_of(*child);
+                let worker = self.worker_of(child, *worker)?;
                 let words = match self.setting.leaf {
                     Some(_) => format!("pull for worker {worker}"),
                     None => format!("pull for child {child}, worker {worker}"),
@@ -243,8 +281,8 @@ impl Running<'_> {
                 (words, Box::new(move |rig| Answer::Pulled(rig.pull_for(worker, Child(child as u32)))))
             }
             Step::CanPush { child, worker } => {
-                let child = child_of(*child);
-                let worker = worker_of(child, *worker).filter(|_| self.setting.leaf.is_none())?;
+                let child = self.child_of(*child);
+                let worker = self.worker_of(child, *worker).filter(|_| self.setting.leaf.is_none())?;
                 let words = format!("can_push: child {child} has room, for worker {worker}");
                 (words, Box::new(move |rig| Answer::Told(rig.can_push_for(worker, Child(child as u32)))))
             }
@@ -432,6 +470,8 @@ impl Trial {
             rig: self.setting.rig(component),
             is_unbounded: info.stores && info.bounds.iter().all(is_zero),
             was_pushed: false,
+            had_priority: false,
+            newest: None,
             changed: false,
             asked: false,
             seen: 0,

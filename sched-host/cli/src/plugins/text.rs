@@ -162,6 +162,9 @@ fn traits(info: &ComponentInfo) -> String {
     if info.hears_tasks {
         traits.push("hears of the tasks that workers below execute".to_owned());
     }
+    if info.newest_comes_back {
+        traits.push("gives a worker first what that pushed last".to_owned());
+    }
     if info.needs_models {
         traits.push("needs performance models".to_owned());
     }

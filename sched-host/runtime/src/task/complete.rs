@@ -9,7 +9,7 @@ use crate::context::{ContextCore, enter_task};
 use crate::core::{Core, TaskPlace, Vacant};
 use crate::data::DataHeader;
 use crate::recording::Recorded;
-use sched_core::WorkerId;
+use sched_core::{Arch, WorkerId};
 use sched_graph::ContextId;
 use sched_sync::light_fence;
 use sched_tree::seat::DeferredWake;
@@ -30,8 +30,10 @@ pub(crate) struct WorkerScratch {
     retry: Vec<SlotId>,
     /// Whether this thread will pull a task next.
     will_pull: bool,
-    /// Its deferred wake, if so.
+    /// Its deferred wake, if so, and the task that it goes on with.
     pub(crate) deferred: DeferredWake,
+    /// The only context that this worker serves, and its architecture: it may go on with a task that it makes ready.
+    pub(crate) goes_on: Option<(ContextId, Arch)>,
     /// Slots to return to their codelets.
     freed: Freed,
     /// The recording of the last task that belonged to one.
@@ -162,6 +164,8 @@ impl Core {
     fn settle_all(&self, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         loop {
             if let Some((slot, outcome)) = scratch.ending.pop() {
+                // Its end may call the program.
+                self.push_kept(requester, scratch);
                 let task = self.place(slot);
                 if requester.is_some() {
                     enter_task(self.id, task.record.context());
@@ -180,15 +184,42 @@ impl Core {
     /// Pushes a ready task into the tree, or notes that it ends without running.
     #[inline(never)]
     pub(crate) fn schedule(&self, task: TaskPlace, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
-        let (slot, record) = (task.slot.id(), task.record);
+        let record = task.record;
         if record.is_special() && !self.schedule_special(task, requester, scratch) {
             return;
         }
+        let tree = self.tree_of(record);
+        if let Some((context, arch)) = scratch.goes_on
+            && context == record.context()
+            && tree.comes_straight_back(task.slot, arch)
+        {
+            if let Some(before) = scratch.deferred.keep(task.slot) {
+                self.push_here(tree, self.place(before.id()), requester, scratch);
+            }
+            return;
+        }
+        // In the order in which they became ready: this one may be the more urgent.
+        self.push_kept(requester, scratch);
+        self.push_here(tree, task, requester, scratch);
+    }
+
+    /// Pushes the task that this worker would go on with, before something that takes long.
+    #[inline]
+    fn push_kept(&self, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
+        if let Some(kept) = scratch.deferred.take_kept() {
+            let kept = self.place(kept.id());
+            self.push_here(self.tree_of(kept.record), kept, requester, scratch);
+        }
+    }
+
+    /// Pushes a task on behalf of this thread.
+    #[inline]
+    fn push_here(&self, tree: &Tree, task: TaskPlace, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         if scratch.will_pull {
-            scratch.deferred.note_pushed(slot);
+            scratch.deferred.note_pushed(task.slot.id());
         }
         let deferred = scratch.will_pull.then_some(scratch.deferred.cell());
-        self.push(self.tree_of(record), task, requester, deferred);
+        self.push(tree, task, requester, deferred);
     }
 
     /// Pushes a task into the tree of its context.

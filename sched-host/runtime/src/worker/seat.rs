@@ -35,8 +35,14 @@ impl Seated for Worker {
         self.core.roster.version()
     }
 
-    fn served(&self) -> Vec<Arc<ContextCore>> {
-        self.core.roster.places().filter(|context| context.tree.serves(self.id)).cloned().collect()
+    fn served(&mut self) -> Vec<Arc<ContextCore>> {
+        let served = self.core.roster.places().filter(|context| context.tree.serves(self.id));
+        let served: Vec<Arc<ContextCore>> = served.cloned().collect();
+        self.scratch.goes_on = match &served[..] {
+            [only] if self.core.combined.is_none() && self.device().is_none() => Some((only.number, self.arch)),
+            _ => None,
+        };
+        served
     }
 
     #[inline(always)]

@@ -37,7 +37,7 @@ impl Seated for AtSeat<'_, '_> {
         self.engine.roster_version
     }
 
-    fn served(&self) -> Vec<Arc<Tree>> {
+    fn served(&mut self) -> Vec<Arc<Tree>> {
         let trees = self.engine.contexts.iter().map(|context| &context.tree);
         trees.filter(|tree| tree.serves(self.worker)).cloned().collect()
     }
