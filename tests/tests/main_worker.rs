@@ -18,7 +18,8 @@ fn executed(runtime: &Runtime) -> Vec<u64> {
 
 #[test]
 fn who_makes_a_task_ready_goes_on_with_it_and_leaves_it_to_others_when_the_wait_is_over() {
-    let runtime = builder("tree-ws", 2, Vec::new()).main_worker().build().expect("the runtime starts");
+    let shape = r#"work-stealing { each "worker" { worker } }"#;
+    let runtime = builder(shape, 2, Vec::new()).main_worker().build().expect("the runtime starts");
     let (begin, begun) = channel();
     let begun = Mutex::new(begun);
     let executed_by = Arc::new(Mutex::new(Vec::new()));
