@@ -35,8 +35,8 @@ fn who_makes_a_task_ready_goes_on_with_it_and_leaves_it_to_others_when_the_wait_
     let tasks: Vec<_> =
         (0..100).map(|number| runtime.task_with(&step, number, (&x,)).submit().expect("it is sound")).collect();
     begin.send(()).expect("the first task waits for it");
-    // Whichever worker has the first task has them all. If that is this thread, it leaves after some of them: the next one
-    // was to be its own, and is executed all the same.
+    // Whichever worker has the first task has them all. If that is this thread, it leaves after some of them: the next
+    // one was to be its own, and is executed all the same.
     for task in tasks.iter().step_by(10) {
         assert_eq!(runtime.wait(*task).expect("it runs"), Outcome::Done);
     }

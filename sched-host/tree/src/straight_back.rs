@@ -4,8 +4,8 @@
 //! both calls may be saved: the worker goes on with the task, which never enters the tree. Most tasks of a graph are
 //! made ready by the worker that executes them next, so this is most of what queues for each worker are called for.
 //!
-//! That holds while no task has a priority. Once one was pushed that has, every task is: the tree may have a more urgent
-//! one for the worker.
+//! That holds while no task has a priority. Once one was pushed that has, every task is: the tree may have a more
+//! urgent one for the worker.
 //!
 //! The question is asked outside the [gate](sched_sync::gate). A tree that is exchanged meanwhile makes no difference:
 //! the worker has its task as if it had pulled it just before.

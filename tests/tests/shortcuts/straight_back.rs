@@ -1,5 +1,5 @@
-//! A task that comes straight back, for any sequence of releases, pushes and pulls: the worker goes on with the task that
-//! its next pull would have given.
+//! A task that comes straight back, for any sequence of releases, pushes and pulls: the worker goes on with the task
+//! that its next pull would have given.
 
 use super::shape::{Maker, Shape};
 use proptest::prelude::*;
