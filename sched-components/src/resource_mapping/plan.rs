@@ -82,6 +82,14 @@
 //! access by the application, so ready tasks behind a full window are planned too. Measured lengths change all the
 //! time, and the kinds of tasks with them, so preferences last only as long as the lengths do.
 //!
+//! **Equal workers in a real run.** Where all workers are of one architecture and one memory and can execute all
+//! tasks, and time passes, nothing is planned: there only the order can gain, and it matters late. A worker takes the
+//! task that it made ready last, and what is urgent goes first: what has a path to the end that is half as long as the
+//! rest takes on all workers. On two cores, workers that kept to a plan lost time in deciding (10 µs a task), and
+//! their kernels up to 7 % in caches, since neighbours in a plan share no data. Simulated without deviations, this
+//! order is 0.4 % longer than the plan (`eager` 2.2 %, `work-stealing` 2.3 %; 66 cases on 2, 4 and 8 cores, with and
+//! without priorities). With a task that not all workers can execute, all are planned from then on.
+//!
 //! If the host does not provide the submitted tasks, it behaves like `replan`, with that component's parameters.
 //!
 //! Sources: Topcuoglu, Hariri and Wu, *Performance-effective and low-complexity task scheduling for heterogeneous
@@ -96,6 +104,7 @@ mod experience;
 mod flows;
 mod network;
 mod outlook;
+mod pool;
 mod schedule;
 mod search;
 mod under_way;
@@ -105,8 +114,9 @@ use super::replan::Replan;
 use super::turn::Turn;
 use crate::queue::{load_here, nanos};
 use agenda::{Agenda, Limits};
-use outlook::Lane;
+use pool::Pool;
 use sched_core::*;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::*};
 
 /// Plans all submitted tasks, keeps the best of many plans, and sends each task to its worker when its turn comes.
@@ -138,6 +148,8 @@ pub struct Plan {
     asking: Mutex<Vec<u32>>,
     /// Priority of the last task sent.
     order: AtomicI32,
+    /// Holds the tasks while nothing is planned, because all workers are equal and time passes.
+    pool: OnceLock<Option<Pool>>,
 }
 
 const LEAD: &str = "how long before its planned start a task is sent, and its data fetched";
@@ -192,6 +204,7 @@ impl Build for Plan {
             ended: Mutex::default(),
             asking: Mutex::default(),
             order: AtomicI32::new(i32::MAX),
+            pool: OnceLock::new(),
         })
     }
 }
@@ -239,7 +252,7 @@ impl Plan {
         }
         let Some(mut task) = agenda.take(sequence) else { return (false, false) };
         let priority = task.priority();
-        self.mark(node, &mut task, &agenda.lanes[lane]);
+        self.mark(node, &mut task, agenda.lanes[lane].worker);
         match node.push_to(child, task) {
             Ok(()) => {
                 self.note_sent(node, submitted, agenda, sequence, lane);
@@ -256,8 +269,8 @@ impl Plan {
     }
 
     /// Sets the fields of a task that the queues below use.
-    fn mark(&self, node: Node<'_>, task: &mut Task, lane: &Lane) {
-        task.set_predicted(node.expected_length(lane.worker, task).known());
+    fn mark(&self, node: Node<'_>, task: &mut Task, worker: WorkerId) {
+        task.set_predicted(node.expected_length(worker, task).known());
         task.set_priority(self.order.fetch_sub(1, Relaxed));
     }
 
@@ -311,6 +324,11 @@ impl Plan {
         moved
     }
 
+    /// Number of tasks held.
+    fn len(&self) -> usize {
+        self.len.load(Relaxed) + self.pool.get().into_iter().flatten().map(Pool::len).sum::<usize>()
+    }
+
     fn progress(&self, node: Node<'_>, submitted: Submitted<'_>) -> bool {
         self.turn.take(|| self.work(node, submitted))
     }
@@ -322,7 +340,7 @@ impl Plan {
         if let Some((sequence, lane)) = agenda.next_for(node, child) {
             taken = agenda.take(sequence);
             if let Some(task) = &mut taken {
-                self.mark(node, task, &agenda.lanes[lane]);
+                self.mark(node, task, agenda.lanes[lane].worker);
                 self.note_sent(node, submitted, &mut agenda, sequence, lane);
             }
         } else if let Some((sequence, ())) = agenda.unpredicted(|task| node.requester_can_execute(task).then_some(())) {
@@ -331,6 +349,39 @@ impl Plan {
         }
         *self.agenda.lock() = agenda;
         taken
+    }
+
+    /// Where the tasks are if nothing is planned.
+    fn pool(&self, node: Node<'_>) -> Option<&Pool> {
+        self.pool.get_or_init(|| Pool::new(node)).as_ref().filter(|pool| !pool.is_closed())
+    }
+
+    /// Stores a task. With one that not every worker can execute it matters who gets which, so that all are planned.
+    fn keep(&self, node: Node<'_>, submitted: Submitted<'_>, task: Task) {
+        let Some(pool) = self.pool(node) else { return self.plan_for(node, submitted, [task]) };
+        match pool.push(node, task) {
+            Ok(()) => _ = node.children_can_pull(),
+            Err(task) => self.plan_for(node, submitted, pool.drain(true).into_iter().chain([task])),
+        }
+    }
+
+    /// Stores tasks that are to be planned.
+    fn plan_for(&self, node: Node<'_>, submitted: Submitted<'_>, tasks: impl IntoIterator<Item = Task>) {
+        let mut arrived = self.arrived.lock();
+        let before = arrived.len();
+        arrived.extend(tasks);
+        self.len.fetch_add(arrived.len() - before, AcqRel);
+        drop(arrived);
+        self.progress(node, submitted);
+    }
+
+    /// The next task for the requesting worker where nothing is planned.
+    fn next_of_pool(&self, node: Node<'_>, submitted: Submitted<'_>, pool: &Pool) -> Option<Task> {
+        let mut task = pool.next(node, submitted, self.limits)?;
+        if let Some(worker) = node.requester() {
+            self.mark(node, &mut task, worker);
+        }
+        Some(task)
     }
 
     fn note_room(&self, node: Node<'_>, child: Child) {
@@ -347,14 +398,16 @@ impl Plan {
 impl Component for Plan {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
         let Some(submitted) = node.submitted() else { return self.blind.push_task(node, task) };
-        self.arrived.lock().push(task);
-        self.len.fetch_add(1, AcqRel);
-        self.progress(node, submitted);
+        self.keep(node, submitted, task);
         Ok(())
     }
 
     fn pull_task(&self, node: Node<'_>, to: Child) -> Option<Task> {
         let Some(submitted) = node.submitted() else { return self.blind.pull_task(node, to) };
+        if let Some(pool) = self.pool(node) {
+            let take = || self.next_of_pool(node, submitted, pool);
+            return take().or_else(|| if node.parents_can_push() { take() } else { None });
+        }
         self.note_room(node, to);
         let first = || {
             self.work(node, submitted);
@@ -366,6 +419,11 @@ impl Component for Plan {
 
     fn can_push(&self, node: Node<'_>, to: Child) -> bool {
         let Some(submitted) = node.submitted() else { return self.blind.can_push(node, to) };
+        if let Some(pool) = self.pool(node) {
+            let Some(task) = self.next_of_pool(node, submitted, pool) else { return node.parents_can_push() };
+            let sent = node.push_to(to, task);
+            return sent.map_err(|refused| self.keep(node, submitted, refused.task)).is_ok();
+        }
         self.note_room(node, to);
         let moved = self.progress(node, submitted);
         // The tasks here are not urgent. The parents may have others to send now.
@@ -373,19 +431,22 @@ impl Component for Plan {
     }
 
     fn task_ended(&self, node: Node<'_>, execution: &Execution, end: &ExecutionEnd) {
-        if !end.failed && node.submitted().is_some() {
+        if let Some(pool) = self.pool(node) {
+            pool.note_ended(node, nanos(end.length));
+        } else if !end.failed && node.submitted().is_some() {
             self.ended.lock().push((execution.task.sequence(), nanos(end.length)));
         }
     }
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {
         let blind = self.blind.estimated_load(node);
-        blind + load_here(node, self.len.load(Relaxed))
+        blind + load_here(node, self.len())
     }
 
     fn drain(&self) -> Vec<Task> {
         self.len.store(0, Release);
         let mut tasks = std::mem::take(&mut *self.arrived.lock());
+        tasks.extend(self.pool.get().into_iter().flatten().flat_map(|pool| pool.drain(false)));
         // The plan is discarded with them: they may come back.
         tasks.extend(std::mem::take(&mut *self.agenda.lock()).held.into_values());
         tasks.extend(self.blind.drain());
@@ -393,7 +454,7 @@ impl Component for Plan {
     }
 
     fn describe(&self, report: &mut Report) {
-        match self.len.load(Relaxed) {
+        match self.len() {
             0 => self.blind.describe(report),
             tasks => report.fact("tasks", tasks),
         }

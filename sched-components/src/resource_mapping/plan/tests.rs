@@ -233,3 +233,90 @@ fn pushes_from_many_threads_are_all_kept() {
     }
     assert_eq!(rig.held(), []);
 }
+
+/// A queue above each of two cores, in a run whose clock moves. `lengths` are µs of each codelet.
+fn two_cores(lengths: &[u64]) -> Rig {
+    let rig = Rig::build::<Plan>(&[]).foreseeing();
+    let rig = rig.worker(Arch::CPU, MemoryNode(0)).worker(Arch::CPU, MemoryNode(0));
+    let rig = rig.child(FakeChild::over([0])).child(FakeChild::over([1]));
+    set_lengths(&rig, &lengths.iter().map(|length| (*length, *length)).collect::<Vec<_>>());
+    rig.set_tick(Duration::from_nanos(1));
+    rig
+}
+
+/// Pushes tasks of this codelet, which no worker has made ready.
+fn push_many(rig: &Rig, count: usize, codelet: u32) -> Vec<TaskId> {
+    rig.set_requester(None);
+    let make = |_| rig.task().codelet(codelet).make();
+    let tasks: Vec<TaskId> = (0..count).map(make).collect();
+    tasks.iter().for_each(|task| push(rig, *task));
+    tasks
+}
+
+/// The task that a worker gets when it has room.
+fn next_for(rig: &Rig, worker: u32) -> Option<TaskId> {
+    rig.set_requester(Some(WorkerId(worker)));
+    let before = rig.child_tasks(Child(worker)).len();
+    rig.can_push(Child(worker));
+    rig.child_tasks(Child(worker)).get(before).copied()
+}
+
+#[test]
+fn equal_workers_take_what_they_made_ready_last_and_nothing_ahead() {
+    let rig = two_cores(&[30]);
+    let tasks = push_many(&rig, 40, 0);
+    assert_eq!(rig.held().len(), 40, "nobody has asked");
+    assert_eq!(next_for(&rig, 0), Some(tasks[0]));
+    rig.set_requester(Some(WorkerId(1)));
+    let [first, last] = [0, 1].map(|_| rig.task().codelet(0).make());
+    push(&rig, first);
+    push(&rig, last);
+    assert_eq!([1, 1, 1].map(|worker| next_for(&rig, worker)), [last, first, tasks[1]].map(Some));
+    assert_eq!(next_for(&rig, 0), Some(tasks[2]));
+}
+
+#[test]
+fn an_idle_equal_worker_takes_what_others_made_ready_in_the_order_in_which_it_came() {
+    let rig = two_cores(&[30]);
+    // So that nothing is urgent.
+    let waits = rig.tasks(40);
+    waits.windows(2).for_each(|pair| rig.set_waits(pair[1], pair[0]));
+    let _ = next_for(&rig, 1);
+    rig.set_requester(Some(WorkerId(0)));
+    let made = rig.tasks(3);
+    made.iter().for_each(|task| push(&rig, *task));
+    assert_eq!([1, 0, 1].map(|worker| next_for(&rig, worker)), [made[0], made[2], made[1]].map(Some));
+    assert_eq!(next_for(&rig, 0), None);
+}
+
+#[test]
+fn what_much_waits_for_goes_first_on_equal_workers() {
+    let rig = two_cores(&[30, 10, 400]);
+    let ready = push_many(&rig, 6, 0);
+    let [short, end] = [1, 2].map(|codelet| rig.task().codelet(codelet).make());
+    rig.set_waits(end, short);
+    push(&rig, short);
+    assert_eq!(next_for(&rig, 0), Some(short), "its path is longer than half of all");
+    assert_eq!(next_for(&rig, 1), Some(ready[0]));
+}
+
+#[test]
+fn equal_workers_go_by_priority_where_nothing_is_urgent() {
+    let rig = two_cores(&[30]);
+    let tasks = push_many(&rig, 40, 0);
+    let important = rig.task().codelet(0).priority(7).make();
+    push(&rig, important);
+    assert_eq!([0, 1].map(|worker| next_for(&rig, worker)), [important, tasks[0]].map(Some));
+}
+
+#[test]
+fn all_is_planned_once_a_task_comes_that_not_all_equal_workers_can_execute() {
+    let rig = two_cores(&[30]);
+    let anywhere = push_many(&rig, 3, 0);
+    let there = rig.task().codelet(0).only([1]).make();
+    push(&rig, there);
+    let sent = [Child(0), Child(1)].map(|child| rig.child_tasks(child));
+    assert!(sent[1].contains(&there), "{sent:?}");
+    assert_eq!(sent.iter().map(Vec::len).sum::<usize>(), anywhere.len() + 1, "none is left behind");
+    assert_eq!(rig.held(), []);
+}
