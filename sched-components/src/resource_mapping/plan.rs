@@ -209,13 +209,24 @@ impl Plan {
         }
     }
 
-    /// The next task for the requesting worker where nothing is planned.
-    fn next_of_pool(&self, node: Node<'_>, submitted: Submitted<'_>, pool: &Pool) -> Option<Task> {
+    /// The next task for the requesting worker where nothing is planned, and the priority that it came with.
+    fn next_of_pool(&self, node: Node<'_>, submitted: Submitted<'_>, pool: &Pool) -> Option<(Task, i32)> {
         let mut task = pool.next(node, submitted, self.limits)?;
+        let priority = task.priority();
         if let Some(worker) = node.requester() {
             self.planner.mark(node, &mut task, worker);
         }
-        Some(task)
+        Some((task, priority))
+    }
+
+    /// Sends that task to a child that has room. Returns whether there was one that the child accepted.
+    fn send_from_pool(&self, node: Node<'_>, submitted: Submitted<'_>, pool: &Pool, to: Child) -> bool {
+        let Some((task, priority)) = self.next_of_pool(node, submitted, pool) else { return false };
+        let Err(Refused { mut task, .. }) = node.push_to(to, task) else { return true };
+        task.set_priority(priority);
+        // Another worker may have found nothing meanwhile.
+        self.keep(node, submitted, task);
+        false
     }
 }
 
@@ -229,7 +240,7 @@ impl Component for Plan {
     fn pull_task(&self, node: Node<'_>, to: Child) -> Option<Task> {
         let Some(submitted) = node.submitted() else { return self.blind.pull_task(node, to) };
         if let Some(pool) = self.pool(node) {
-            let take = || self.next_of_pool(node, submitted, pool);
+            let take = || self.next_of_pool(node, submitted, pool).map(|(task, _)| task);
             return take().or_else(|| if node.parents_can_push() { take() } else { None });
         }
         self.planner.note_room(node, to);
@@ -240,9 +251,12 @@ impl Component for Plan {
     fn can_push(&self, node: Node<'_>, to: Child) -> bool {
         let Some(submitted) = node.submitted() else { return self.blind.can_push(node, to) };
         if let Some(pool) = self.pool(node) {
-            let Some(task) = self.next_of_pool(node, submitted, pool) else { return node.parents_can_push() };
-            let sent = node.push_to(to, task);
-            return sent.map_err(|refused| self.keep(node, submitted, refused.task)).is_ok();
+            let send = || self.send_from_pool(node, submitted, pool, to);
+            return send()
+                || (node.parents_can_push() && {
+                    send();
+                    true
+                });
         }
         self.planner.note_room(node, to);
         let moved = self.planner.progress(node, submitted);

@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 use urgency::Urgency;
 
+/// Number of looks at the clock after which it is known that time does not pass: a real clock may have coarse steps.
+const LOOKS: usize = 1000;
+
 /// See the [module](self).
 ///
 /// A worker takes the task that it made ready last, whose data is likeliest to be in its caches, or else the first of
@@ -37,7 +40,7 @@ pub(super) struct Pool {
     threshold: AtomicU64,
     ahead: Mutex<Ahead>,
     /// Whether there are so many tasks that workers need not ask each time whether there are others.
-    has_looked: AtomicBool,
+    is_large: AtomicBool,
     /// Whether somebody finds out how urgent tasks are.
     is_looking: AtomicBool,
 }
@@ -50,7 +53,8 @@ impl Pool {
         let arch = node.arch(*workers.first()?)?;
         let are_simple = workers.iter().all(|worker| node.members(*worker).count() == 1);
         let are_equal = are_simple && node.is_homogeneous() && node.single_memory_node().is_some();
-        (are_equal && node.now() > began).then(|| Pool {
+        let passes = || (0..LOOKS).any(|_| node.now() > began);
+        (are_equal && passes()).then(|| Pool {
             lines: (0..=workers.len()).map(|_| Padded(Line::new())).collect(),
             workers,
             arch,
@@ -59,7 +63,7 @@ impl Pool {
             count_urgent: AtomicUsize::new(0),
             threshold: AtomicU64::new(u64::MAX),
             ahead: Mutex::default(),
-            has_looked: AtomicBool::new(false),
+            is_large: AtomicBool::new(false),
             is_looking: AtomicBool::new(false),
         })
     }
@@ -94,7 +98,7 @@ impl Pool {
     /// The next task for the requesting worker.
     pub(super) fn next(&self, node: Node<'_>, submitted: Submitted<'_>, limits: Limits) -> Option<Task> {
         let own = self.line(node);
-        let looks = !self.has_looked.load(Relaxed) && self.len() > 0;
+        let looks = !self.is_large.load(Relaxed) && self.len() > 0;
         if let Some(done) = self.lines[own].0.report(looks) {
             self.look_ahead(node, submitted, limits, done);
         }
@@ -126,7 +130,7 @@ impl Pool {
         let mut ahead = self.ahead.lock();
         ahead.note(done);
         let is_due = ahead.is_due(range, now, limits);
-        self.has_looked.store(ahead.is_large(), Relaxed);
+        self.is_large.store(ahead.is_large(), Relaxed);
         if is_due && !self.is_looking.swap(true, AcqRel) {
             ahead.count_anew();
             drop(ahead);

@@ -1,6 +1,7 @@
 use super::*;
 use crate::resource_mapping::keepers::known;
-use sched_core::rig::{FakeChild, Rig};
+use sched_core::rig::{FakeChild, FakeParent, Rig};
+use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
 
 /// A queue above each of a CPU core and a GPU, and a host that provides the submitted tasks. `lengths` gives each
@@ -319,4 +320,110 @@ fn all_is_planned_once_a_task_comes_that_not_all_equal_workers_can_execute() {
     assert!(sent[1].contains(&there), "{sent:?}");
     assert_eq!(sent.iter().map(Vec::len).sum::<usize>(), anywhere.len() + 1, "none is left behind");
     assert_eq!(rig.held(), []);
+}
+
+#[test]
+fn a_task_that_a_queue_refuses_keeps_its_place_and_priority() {
+    let rig = two_cores(&[30]);
+    push_many(&rig, 40, 0);
+    let [important, more] = [7, 9].map(|priority| rig.task().codelet(0).priority(priority).make());
+    push(&rig, important);
+    rig.set_room(Child(0), Some(0));
+    rig.sleep(WorkerId(1));
+    let before = rig.woken().len();
+    assert_eq!(next_for(&rig, 0), None);
+    assert_eq!(rig.woken()[before..], [WorkerId(1)], "it may have found nothing while the task was out");
+    assert_eq!(rig.read(important, Task::priority), 7);
+    rig.set_requester(None);
+    push(&rig, more);
+    assert_eq!([1, 1].map(|worker| next_for(&rig, worker)), [more, important].map(Some));
+}
+
+#[test]
+fn what_a_parent_sends_for_an_equal_worker_reaches_it_at_once() {
+    let rig = Rig::build::<Plan>(&[]).foreseeing().parent(FakeParent::new());
+    let rig = rig.workers(2).child(FakeChild::over([0])).child(FakeChild::over([1]));
+    rig.set_tick(Duration::from_nanos(1));
+    let task = rig.tasks(1)[0];
+    rig.give_parent(Parent(0), task);
+    assert!(rig.can_push(Child(1)));
+    assert_eq!(rig.child_tasks(Child(1)), [task]);
+}
+
+#[test]
+fn equal_workers_give_up_all_tasks_and_can_get_them_again() {
+    let rig = two_cores(&[30, 10, 400]);
+    let tasks = push_many(&rig, 40, 0);
+    let [urgent, end] = [1, 2].map(|codelet| rig.task().codelet(codelet).make());
+    rig.set_waits(end, urgent);
+    let _ = next_for(&rig, 0);
+    push(&rig, urgent);
+    rig.set_requester(Some(WorkerId(1)));
+    let own = rig.task().codelet(0).make();
+    push(&rig, own);
+    assert_eq!(rig.drain(), [&tasks[1..], &[urgent, own]].concat(), "in the order of submission");
+    assert_eq!([0, 1].map(|worker| next_for(&rig, worker)), [None, None]);
+    push(&rig, urgent);
+    assert_eq!(next_for(&rig, 0), Some(urgent));
+}
+
+/// Four threads push 60 tasks, while two workers take them and some become urgent; `special` makes one of them.
+fn in_many_threads(rig: &Rig, special: impl Fn() -> TaskId) {
+    let plain = |number: u32| rig.task().codelet(number % 2).priority((number % 3) as i32).make();
+    let tasks: Vec<TaskId> = (0..60).map(|number| if number == 40 { special() } else { plain(number) }).collect();
+    tasks.iter().zip(&tasks[7..]).for_each(|(task, next)| rig.set_waits(*next, *task));
+    let pushed = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for part in tasks.chunks(15) {
+            let pushed = &pushed;
+            scope.spawn(move || {
+                for task in part {
+                    // Whoever it is by then: all lines are used.
+                    rig.set_requester([None, Some(WorkerId(0)), Some(WorkerId(1))][task.sequence() as usize % 3]);
+                    push(rig, *task);
+                    pushed.fetch_add(1, Release);
+                }
+            });
+        }
+        for child in [Child(0), Child(1)] {
+            let (pushed, all) = (&pushed, tasks.len());
+            scope.spawn(move || {
+                loop {
+                    let is_last = pushed.load(Acquire) == all;
+                    match rig.can_push(child) {
+                        true => _ = rig.child_tasks(child).last().inspect(|task| rig.set_ended(**task)),
+                        false if is_last => break,
+                        false => {}
+                    }
+                }
+            });
+        }
+    });
+    rig.set_requester(None);
+    let got: usize = [Child(0), Child(1)].map(|child| rig.child_tasks(child).len()).iter().sum();
+    assert_eq!(got + rig.held().len(), tasks.len());
+}
+
+#[test]
+fn an_equal_worker_that_finds_nothing_has_missed_nothing() {
+    for _ in 0..40 {
+        let rig = two_cores(&[10, 60]);
+        in_many_threads(&rig, || rig.task().codelet(1).make());
+        assert_eq!(rig.held(), [], "both have found no task after the last was pushed");
+    }
+}
+
+#[test]
+fn none_is_lost_while_equal_workers_begin_to_keep_to_a_plan() {
+    for _ in 0..40 {
+        let rig = two_cores(&[10, 60]);
+        in_many_threads(&rig, || rig.task().codelet(1).only([1]).make());
+        for _ in 0..60 {
+            for child in [Child(0), Child(1)] {
+                rig.child_tasks(child).iter().for_each(|task| rig.set_ended(*task));
+                rig.can_push(child);
+            }
+        }
+        assert_eq!(rig.held(), []);
+    }
 }
