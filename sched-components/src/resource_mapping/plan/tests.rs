@@ -330,9 +330,9 @@ fn a_task_that_a_queue_refuses_keeps_its_place_and_priority() {
     push(&rig, important);
     rig.set_room(Child(0), Some(0));
     rig.sleep(WorkerId(1));
-    let before = rig.woken().len();
+    rig.woken();
     assert_eq!(next_for(&rig, 0), None);
-    assert_eq!(rig.woken()[before..], [WorkerId(1)], "it may have found nothing while the task was out");
+    assert_eq!(rig.woken(), [WorkerId(1)], "it may have found nothing while the task was out");
     assert_eq!(rig.read(important, Task::priority), 7);
     rig.set_requester(None);
     push(&rig, more);
