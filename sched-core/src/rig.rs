@@ -121,6 +121,7 @@ impl Rig {
                 scene: Scene::new(),
                 changing: Mutex::new(Changing::default()),
                 now: AtomicU64::new(0),
+                tick: AtomicU64::new(0),
                 log: Mutex::default(),
                 distances: Mutex::default(),
                 hops: Mutex::default(),

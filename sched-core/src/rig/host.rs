@@ -27,6 +27,8 @@ pub(super) struct FakeHost {
     pub(super) scene: Scene,
     pub(super) changing: Mutex<Changing>,
     pub(super) now: AtomicU64,
+    /// Nanoseconds by which each look at the clock moves it.
+    pub(super) tick: AtomicU64,
     pub(super) log: Mutex<Vec<String>>,
     pub(super) distances: Mutex<Option<Distances>>,
     pub(super) hops: Mutex<Vec<Hop>>,
@@ -261,7 +263,7 @@ impl WireHost for FakeHost {
 
     fn now(&self, _call: CallRef<'_>) -> u64 {
         self.served("now");
-        self.now.load(Relaxed)
+        self.now.fetch_add(self.tick.load(Relaxed), Relaxed)
     }
 
     /// Random numbers by SplitMix64.

@@ -71,6 +71,12 @@ impl Rig {
         self.host.now.store(now.as_nanos(), Relaxed);
     }
 
+    /// Lets time pass, as in a real run: each time a component asks for the time, it is later by `tick` afterwards. At
+    /// first no time passes, as in a simulation.
+    pub fn set_tick(&self, tick: Duration) {
+        self.host.tick.store(u64::try_from(tick.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+    }
+
     /// Sets the worker on whose behalf calls happen from now on. With `None`, pushes have no requester, and the first
     /// worker of a child pulls.
     pub fn set_requester(&self, worker: Option<WorkerId>) {

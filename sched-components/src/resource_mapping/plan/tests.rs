@@ -1,6 +1,7 @@
 use super::*;
 use crate::resource_mapping::keepers::known;
-use sched_core::rig::{FakeChild, Rig};
+use sched_core::rig::{FakeChild, FakeParent, Rig};
+use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
 
 /// A queue above each of a CPU core and a GPU, and a host that provides the submitted tasks. `lengths` gives each
@@ -232,4 +233,197 @@ fn pushes_from_many_threads_are_all_kept() {
         rig.can_push(Child(1));
     }
     assert_eq!(rig.held(), []);
+}
+
+/// A queue above each of two cores, in a run whose clock moves. `lengths` are µs of each codelet.
+fn two_cores(lengths: &[u64]) -> Rig {
+    let rig = Rig::build::<Plan>(&[]).foreseeing();
+    let rig = rig.worker(Arch::CPU, MemoryNode(0)).worker(Arch::CPU, MemoryNode(0));
+    let rig = rig.child(FakeChild::over([0])).child(FakeChild::over([1]));
+    set_lengths(&rig, &lengths.iter().map(|length| (*length, *length)).collect::<Vec<_>>());
+    rig.set_tick(Duration::from_nanos(1));
+    rig
+}
+
+/// Pushes tasks of this codelet, which no worker has made ready.
+fn push_many(rig: &Rig, count: usize, codelet: u32) -> Vec<TaskId> {
+    rig.set_requester(None);
+    let make = |_| rig.task().codelet(codelet).make();
+    let tasks: Vec<TaskId> = (0..count).map(make).collect();
+    tasks.iter().for_each(|task| push(rig, *task));
+    tasks
+}
+
+/// The task that a worker gets when it has room.
+fn next_for(rig: &Rig, worker: u32) -> Option<TaskId> {
+    rig.set_requester(Some(WorkerId(worker)));
+    let before = rig.child_tasks(Child(worker)).len();
+    rig.can_push(Child(worker));
+    rig.child_tasks(Child(worker)).get(before).copied()
+}
+
+#[test]
+fn equal_workers_take_what_they_made_ready_last_and_nothing_ahead() {
+    let rig = two_cores(&[30]);
+    let tasks = push_many(&rig, 40, 0);
+    assert_eq!(rig.held().len(), 40, "nobody has asked");
+    assert_eq!(next_for(&rig, 0), Some(tasks[0]));
+    rig.set_requester(Some(WorkerId(1)));
+    let [first, last] = [0, 1].map(|_| rig.task().codelet(0).make());
+    push(&rig, first);
+    push(&rig, last);
+    assert_eq!([1, 1, 1].map(|worker| next_for(&rig, worker)), [last, first, tasks[1]].map(Some));
+    assert_eq!(next_for(&rig, 0), Some(tasks[2]));
+}
+
+#[test]
+fn an_idle_equal_worker_takes_what_others_made_ready_in_the_order_in_which_it_came() {
+    let rig = two_cores(&[30]);
+    // So that nothing is urgent.
+    let waits = rig.tasks(40);
+    waits.windows(2).for_each(|pair| rig.set_waits(pair[1], pair[0]));
+    let _ = next_for(&rig, 1);
+    rig.set_requester(Some(WorkerId(0)));
+    let made = rig.tasks(3);
+    made.iter().for_each(|task| push(&rig, *task));
+    assert_eq!([1, 0, 1].map(|worker| next_for(&rig, worker)), [made[0], made[2], made[1]].map(Some));
+    assert_eq!(next_for(&rig, 0), None);
+}
+
+#[test]
+fn what_much_waits_for_goes_first_on_equal_workers() {
+    let rig = two_cores(&[30, 10, 400]);
+    let ready = push_many(&rig, 6, 0);
+    let [short, end] = [1, 2].map(|codelet| rig.task().codelet(codelet).make());
+    rig.set_waits(end, short);
+    push(&rig, short);
+    assert_eq!(next_for(&rig, 0), Some(short), "its path is longer than half of all");
+    assert_eq!(next_for(&rig, 1), Some(ready[0]));
+}
+
+#[test]
+fn equal_workers_go_by_priority_where_nothing_is_urgent() {
+    let rig = two_cores(&[30]);
+    let tasks = push_many(&rig, 40, 0);
+    let important = rig.task().codelet(0).priority(7).make();
+    push(&rig, important);
+    assert_eq!([0, 1].map(|worker| next_for(&rig, worker)), [important, tasks[0]].map(Some));
+}
+
+#[test]
+fn all_is_planned_once_a_task_comes_that_not_all_equal_workers_can_execute() {
+    let rig = two_cores(&[30]);
+    let anywhere = push_many(&rig, 3, 0);
+    let there = rig.task().codelet(0).only([1]).make();
+    push(&rig, there);
+    let sent = [Child(0), Child(1)].map(|child| rig.child_tasks(child));
+    assert!(sent[1].contains(&there), "{sent:?}");
+    assert_eq!(sent.iter().map(Vec::len).sum::<usize>(), anywhere.len() + 1, "none is left behind");
+    assert_eq!(rig.held(), []);
+}
+
+#[test]
+fn a_task_that_a_queue_refuses_keeps_its_place_and_priority() {
+    let rig = two_cores(&[30]);
+    push_many(&rig, 40, 0);
+    let [important, more] = [7, 9].map(|priority| rig.task().codelet(0).priority(priority).make());
+    push(&rig, important);
+    rig.set_room(Child(0), Some(0));
+    rig.sleep(WorkerId(1));
+    rig.woken();
+    assert_eq!(next_for(&rig, 0), None);
+    assert_eq!(rig.woken(), [WorkerId(1)], "it may have found nothing while the task was out");
+    assert_eq!(rig.read(important, Task::priority), 7);
+    rig.set_requester(None);
+    push(&rig, more);
+    assert_eq!([1, 1].map(|worker| next_for(&rig, worker)), [more, important].map(Some));
+}
+
+#[test]
+fn what_a_parent_sends_for_an_equal_worker_reaches_it_at_once() {
+    let rig = Rig::build::<Plan>(&[]).foreseeing().parent(FakeParent::new());
+    let rig = rig.workers(2).child(FakeChild::over([0])).child(FakeChild::over([1]));
+    rig.set_tick(Duration::from_nanos(1));
+    let task = rig.tasks(1)[0];
+    rig.give_parent(Parent(0), task);
+    assert!(rig.can_push(Child(1)));
+    assert_eq!(rig.child_tasks(Child(1)), [task]);
+}
+
+#[test]
+fn equal_workers_give_up_all_tasks_and_can_get_them_again() {
+    let rig = two_cores(&[30, 10, 400]);
+    let tasks = push_many(&rig, 40, 0);
+    let [urgent, end] = [1, 2].map(|codelet| rig.task().codelet(codelet).make());
+    rig.set_waits(end, urgent);
+    let _ = next_for(&rig, 0);
+    push(&rig, urgent);
+    rig.set_requester(Some(WorkerId(1)));
+    let own = rig.task().codelet(0).make();
+    push(&rig, own);
+    assert_eq!(rig.drain(), [&tasks[1..], &[urgent, own]].concat(), "in the order of submission");
+    assert_eq!([0, 1].map(|worker| next_for(&rig, worker)), [None, None]);
+    push(&rig, urgent);
+    assert_eq!(next_for(&rig, 0), Some(urgent));
+}
+
+/// Four threads push 60 tasks, while two workers take them and some become urgent; `special` makes one of them.
+fn in_many_threads(rig: &Rig, special: impl Fn() -> TaskId) {
+    let plain = |number: u32| rig.task().codelet(number % 2).priority((number % 3) as i32).make();
+    let tasks: Vec<TaskId> = (0..60).map(|number| if number == 40 { special() } else { plain(number) }).collect();
+    tasks.iter().zip(&tasks[7..]).for_each(|(task, next)| rig.set_waits(*next, *task));
+    let pushed = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for part in tasks.chunks(15) {
+            let pushed = &pushed;
+            scope.spawn(move || {
+                for task in part {
+                    // Whoever it is by then: all lines are used.
+                    rig.set_requester([None, Some(WorkerId(0)), Some(WorkerId(1))][task.sequence() as usize % 3]);
+                    push(rig, *task);
+                    pushed.fetch_add(1, Release);
+                }
+            });
+        }
+        for child in [Child(0), Child(1)] {
+            let (pushed, all) = (&pushed, tasks.len());
+            scope.spawn(move || {
+                loop {
+                    let is_last = pushed.load(Acquire) == all;
+                    match rig.can_push(child) {
+                        true => _ = rig.child_tasks(child).last().inspect(|task| rig.set_ended(**task)),
+                        false if is_last => break,
+                        false => {}
+                    }
+                }
+            });
+        }
+    });
+    rig.set_requester(None);
+    let got: usize = [Child(0), Child(1)].map(|child| rig.child_tasks(child).len()).iter().sum();
+    assert_eq!(got + rig.held().len(), tasks.len());
+}
+
+#[test]
+fn an_equal_worker_that_finds_nothing_has_missed_nothing() {
+    for _ in 0..40 {
+        let rig = two_cores(&[10, 60]);
+        in_many_threads(&rig, || rig.task().codelet(1).make());
+        assert_eq!(rig.held(), [], "both have found no task after the last was pushed");
+    }
+}
+
+#[test]
+fn none_is_lost_while_equal_workers_begin_to_keep_to_a_plan() {
+    for _ in 0..40 {
+        let rig = two_cores(&[10, 60]);
+        in_many_threads(&rig, || rig.task().codelet(1).only([1]).make());
+        for _ in 0..60 {
+            for child in [Child(0), Child(1)] {
+                rig.child_tasks(child).iter().for_each(|task| rig.set_ended(*task));
+                rig.can_push(child);
+            }
+        }
+        assert_eq!(rig.held(), []);
+    }
 }
