@@ -42,12 +42,16 @@ const NEWS: f64 = 0.03;
 /// Maximum number of times that a plan is made again because of such changes.
 const REPAIRS: usize = 32;
 
+/// Where kernels deviate, the rest is planned again after such a share of the tasks has ended, even without changes:
+/// what each of them took is news too.
+const STEADY: usize = 16;
+
 /// Plans that are tried then, as a share of those for new tasks.
 const REPAIR: f64 = 0.2;
 
 /// Where kernels do not take the expected times: maximum length of a task that is let past a later one, as a multiple of
 /// the time that the lane has waited for that one.
-const PATIENCE: f64 = 2.0;
+const PATIENCE: f64 = 4.0;
 
 /// How long the first plan waits for the end of the submission, as a share of the time that the tasks submitted so far
 /// take at least.
@@ -58,7 +62,7 @@ const AWAITED: f64 = 0.005;
 enum Occasion {
     /// For new tasks, or for a lane that has nothing to do.
     New,
-    /// Kernels take other times than those that the last plan went by.
+    /// Kernels take, or have taken, other times than those that the last plan went by.
     Refuted,
 }
 
@@ -286,6 +290,9 @@ impl Agenda {
         if occasion == Occasion::Refuted
             && let Some(present) = self.present(&outlook)
         {
+            if outlook.is_close && self.experience.is_scattered() {
+                search.expect_deviations(self.experience.spread());
+            }
             search.resume(&self.habits, &present);
             tried = tried.max(REPAIR);
         }
@@ -303,11 +310,12 @@ impl Agenda {
     /// the rest should be planned again, and that takes no more than its share of time.
     fn is_refuted(&mut self, now: u64, limits: Limits) -> bool {
         let left: usize = self.plan.iter().map(VecDeque::len).sum();
+        let ended = |share: usize| self.ended > (self.count / share).max(self.lanes.len());
         left > self.lanes.len()
-            && self.ended > (self.count / REPAIRS).max(self.lanes.len())
+            && ended(REPAIRS)
             && self.spent <= limits.time * now.saturating_sub(self.began) as f64
             && std::mem::take(&mut self.has_learnt)
-            && self.experience.news(&self.lanes) > NEWS
+            && (self.experience.news(&self.lanes) > NEWS || (ended(STEADY) && self.experience.is_scattered()))
     }
 
     /// What is left of the plan, unless a task that is to be planned is not in it.

@@ -18,8 +18,9 @@ pub(super) struct Experience {
     of_lane: BTreeMap<(usize, usize), Deviation>,
     /// What the last plan went by.
     planned: BTreeMap<(usize, usize), f64>,
-    /// Of all kernels, without signs.
+    /// Of all kernels, without signs: from what was expected at first, and from what had been learnt by then.
     scatter: Deviation,
+    surprise: Deviation,
 }
 
 /// Number of kernels on its class that weigh as much as one on a worker itself, at most.
@@ -57,6 +58,7 @@ impl Experience {
         if ratio > 0.0 && ratio.is_finite() {
             let deviation = ratio.ln().clamp(-MOST, MOST);
             self.scatter.note(deviation.abs());
+            self.surprise.note((deviation - self.estimate(kind, lane, class)).abs());
             self.of_class.entry((kind, class)).or_default().note(deviation);
             self.of_lane.entry((kind, lane)).or_default().note(deviation);
         }
@@ -89,6 +91,12 @@ impl Experience {
     /// A plan is made by what is known now.
     pub(super) fn plan_made(&mut self, lanes: &[Lane]) {
         self.planned = self.estimates(lanes).collect();
+    }
+
+    /// Standard deviation of the logarithms of lengths from those that are expected by what was learnt: that of a
+    /// normal distribution with this mean deviation.
+    pub(super) fn spread(&self) -> f64 {
+        self.surprise.mean * std::f64::consts::FRAC_PI_2.sqrt()
     }
 
     /// Whether kernels take other times than expected.
@@ -143,6 +151,18 @@ mod tests {
         assert!(experience.factor(1, 0, &lanes) < 2.0);
         experience.note(2, 0, 0, f64::NAN);
         assert_eq!(experience.factor(2, 0, &lanes), 1.0);
+    }
+
+    #[test]
+    fn what_was_learnt_does_not_surprise() {
+        let lanes = lanes(&[0]);
+        let mut experience = Experience::default();
+        assert_eq!(experience.spread(), 0.0);
+        for number in 0..1000 {
+            experience.note(0, 0, 0, if number % 2 == 0 { 2.2 } else { 2.2 / 1.21 });
+        }
+        assert!((0.1..0.13).contains(&experience.spread()), "{}", experience.spread());
+        assert!((experience.factor(0, 0, &lanes) - 2.0).abs() < 0.1);
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(super) struct Use {
 }
 
 /// See the [module](self). Times are nanoseconds of the run; tasks are numbered in the order of submission.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(super) struct Outlook {
     pub(super) now: u64,
     pub(super) lanes: Vec<Lane>,

@@ -1,6 +1,7 @@
 //! Improves a plan by trying many.
 
 use super::outlook::{NEVER, Outlook};
+use super::samples::Samples;
 use super::schedule::{Schedule, Scratch, Taste};
 
 /// Random numbers by SplitMix64, seeded from the host.
@@ -30,7 +31,7 @@ impl Dice {
     }
 
     /// A roughly normal number around 0.
-    fn normal(&mut self) -> f64 {
+    pub(super) fn normal(&mut self) -> f64 {
         (self.unit() + self.unit() + self.unit() - 1.5) * 2.0
     }
 }
@@ -101,6 +102,9 @@ const MOVED: [f64; 3] = [1.0, 0.1, 0.02];
 /// How much longer than the best plan another one may be by the cheap prediction, for the closer one to be asked.
 const PROMISING: f64 = 1.03;
 
+/// How much longer than the best plan another one may be, as a share, where plans are compared by draws too.
+const ROOM: f64 = 0.04;
+
 /// A search for a plan.
 pub(super) struct Search<'a> {
     outlook: &'a Outlook,
@@ -109,6 +113,9 @@ pub(super) struct Search<'a> {
     draft: Schedule,
     trial: Schedule,
     best: Schedule,
+    /// When the best plan ends in the mean of the draws.
+    mean: f64,
+    samples: Samples,
     /// Nanoseconds that the best plan takes by the cheap prediction.
     expected: f64,
     taste: Taste,
@@ -144,10 +151,17 @@ impl<'a> Search<'a> {
             draft: Schedule::default(),
             trial: Schedule::default(),
             best: Schedule { end: u64::MAX, ..Schedule::default() },
+            mean: f64::INFINITY,
+            samples: Samples::default(),
             expected: f64::INFINITY,
             taste,
             ranks,
         }
+    }
+
+    /// Compares plans in the mean of draws of lengths that deviate by `spread`, from the first one on.
+    pub(super) fn expect_deviations(&mut self, spread: f64) {
+        self.samples = Samples::draw(self.outlook, spread, &mut self.dice);
     }
 
     /// Tries preferences, and keeps them if the plan is no worse than the best.
@@ -168,14 +182,29 @@ impl<'a> Search<'a> {
             if expected > most {
                 return;
             }
-            self.draft.realise(outlook, &self.trial, self.best.end, &mut self.scratch);
+            let room = if self.samples.is_empty() { 0.0 } else { ROOM * self.length() as f64 };
+            let most = self.best.end.saturating_add(room as u64).min(NEVER - 1);
+            self.draft.realise(outlook, &self.trial, most, &mut self.scratch);
             std::mem::swap(&mut self.draft, &mut self.trial);
         }
-        if self.trial.end <= self.best.end {
+        if self.trial.end != NEVER && self.is_better() {
             std::mem::swap(&mut self.best, &mut self.trial);
             self.taste = taste;
             self.expected = expected.saturating_sub(outlook.now) as f64;
         }
+    }
+
+    /// Whether the trial is no worse than the best plan.
+    fn is_better(&mut self) -> bool {
+        if self.samples.is_empty() {
+            return self.trial.end <= self.best.end;
+        }
+        let mean = self.samples.end(&self.trial, &mut self.scratch);
+        let is_better = mean <= self.mean;
+        if is_better {
+            self.mean = mean;
+        }
+        is_better
     }
 
     /// The length of the best plan so far.
@@ -209,6 +238,9 @@ impl<'a> Search<'a> {
         self.expected = self.length() as f64;
         if self.outlook.has_links() {
             self.best.realise(self.outlook, present, NEVER - 1, &mut self.scratch);
+        }
+        if !self.samples.is_empty() {
+            self.mean = self.samples.end(&self.best, &mut self.scratch);
         }
         self.taste = self.taste_of(habits, 0);
         self.taste.keys = present.starts.iter().map(|start| -(*start as f64)).collect();
