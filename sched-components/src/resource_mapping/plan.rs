@@ -200,10 +200,17 @@ impl Plan {
         self.pool.get_or_init(|| Pool::new(node)).as_ref().filter(|pool| !pool.is_closed())
     }
 
-    /// Stores a task. With one that not every worker can execute it matters who gets which, so that all are planned.
-    fn keep(&self, node: Node<'_>, submitted: Submitted<'_>, task: Task) {
+    /// Stores a task, which goes into the pool by `add`. With one that not every worker can execute it matters who gets
+    /// which, so that all are planned.
+    fn keep(
+        &self,
+        node: Node<'_>,
+        submitted: Submitted<'_>,
+        task: Task,
+        add: impl FnOnce(&Pool, Task) -> Result<(), Task>,
+    ) {
         let Some(pool) = self.pool(node) else { return self.planner.push(node, submitted, [task]) };
-        match pool.push(node, task) {
+        match add(pool, task) {
             Ok(()) => _ = node.children_can_pull(),
             Err(task) => self.planner.push(node, submitted, pool.drain(true).into_iter().chain([task])),
         }
@@ -225,7 +232,7 @@ impl Plan {
         let Err(Refused { mut task, .. }) = node.push_to(to, task) else { return true };
         task.set_priority(priority);
         // Another worker may have found nothing meanwhile.
-        self.keep(node, submitted, task);
+        self.keep(node, submitted, task, Pool::put_back);
         false
     }
 }
@@ -233,7 +240,7 @@ impl Plan {
 impl Component for Plan {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
         let Some(submitted) = node.submitted() else { return self.blind.push_task(node, task) };
-        self.keep(node, submitted, task);
+        self.keep(node, submitted, task, |pool, task| pool.push(node, task));
         Ok(())
     }
 

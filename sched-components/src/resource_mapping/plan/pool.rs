@@ -74,8 +74,18 @@ impl Pool {
         self.workers.iter().position(|worker| Some(*worker) == requester).unwrap_or(self.workers.len())
     }
 
-    /// Adds a task, unless the pool is closed or not every worker can execute it.
+    /// Adds a task that the requesting worker has made ready, if there is one, unless the pool is closed or not every
+    /// worker can execute the task.
     pub(super) fn push(&self, node: Node<'_>, task: Task) -> Result<(), Task> {
+        self.add(self.line(node), task)
+    }
+
+    /// [`push`](Self::push) of a task that came back: whoever comes first gets it.
+    pub(super) fn put_back(&self, task: Task) -> Result<(), Task> {
+        self.add(self.workers.len(), task)
+    }
+
+    fn add(&self, line: usize, task: Task) -> Result<(), Task> {
         if !task.open_archs().contains(self.arch) {
             return Err(task);
         }
@@ -92,7 +102,7 @@ impl Pool {
             self.count_urgent.store(urgent.len(), Release);
             return Ok(());
         }
-        self.lines[self.line(node)].0.push(task, || self.is_closed())
+        self.lines[line].0.push(task, || self.is_closed())
     }
 
     /// The next task for the requesting worker.
