@@ -5,12 +5,11 @@ use crate::error::ClusterError;
 use sched_graph::AccessMode;
 use smallvec::SmallVec;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 /// See the [module](self). A look costs little: each rank looks at the data of all tasks, of which most concern others.
 #[derive(Default)]
 pub(crate) struct Directory {
-    places: HashMap<u64, usize, BuildHasherDefault<Spread>>,
+    places: Places,
     /// The parts of data that ranks own in parts.
     groups: HashMap<u64, Vec<usize>>,
     /// In the order of registration; `None` once it is taken out.
@@ -21,17 +20,17 @@ pub(crate) struct Directory {
 pub(crate) type Accesses = SmallVec<[(usize, AccessMode); 8]>;
 
 impl Directory {
-    /// The accesses of a task of this codelet, which `visit` passes to a visitor with the numbers of data.
+    /// Adds the accesses of a task of this codelet, which `visit` passes to a visitor with the numbers of data.
     ///
     /// # Errors
     /// If data is not the cluster's.
     #[inline]
-    pub(crate) fn accesses(
+    pub(crate) fn find(
         &self,
+        accesses: &mut Accesses,
         codelet: &str,
         visit: impl FnOnce(&mut dyn FnMut(u64, AccessMode)),
-    ) -> Result<Accesses, ClusterError> {
-        let mut accesses = Accesses::new();
+    ) -> Result<(), ClusterError> {
         let mut refused = None;
         visit(&mut |number, mode| match self.place(number) {
             Some(place) => accesses.push((place, mode)),
@@ -41,7 +40,7 @@ impl Directory {
             },
         });
         match refused {
-            None => Ok(accesses),
+            None => Ok(()),
             Some(data) => Err(ClusterError::NotShared { codelet: codelet.to_owned(), data }),
         }
     }
@@ -52,7 +51,7 @@ impl Directory {
     }
 
     pub(crate) fn add(&mut self, number: u64, datum: Datum) {
-        self.places.insert(number, self.data.len());
+        self.places.set(number, Some(self.data.len()));
         self.data.push(Some(datum));
     }
 
@@ -65,7 +64,7 @@ impl Directory {
     pub(crate) fn remove_group(&mut self, number: u64) {
         let parts = self.groups.remove(&number).unwrap_or_default();
         parts.iter().for_each(|part| self.data[*part] = None);
-        self.places.retain(|_, place| !parts.contains(place));
+        self.places.forget(&parts);
     }
 
     /// The places of a datum, or of its parts; none if it is unknown.
@@ -77,7 +76,7 @@ impl Directory {
     /// The place of a datum.
     #[inline]
     pub(crate) fn place(&self, number: u64) -> Option<usize> {
-        self.places.get(&number).copied()
+        self.places.get(number)
     }
 
     /// The datum at a [place](Self::place).
@@ -93,27 +92,42 @@ impl Directory {
     }
 
     pub(crate) fn remove(&mut self, number: u64) -> Option<Datum> {
-        let place = self.places.remove(&number)?;
+        let place = self.places.get(number)?;
+        self.places.set(number, None);
         self.data[place].take()
     }
 }
 
-/// Spreads numbers that count upwards.
+/// Places by number. Numbers count upwards, so pages of a table hold them: a look takes two loads, and no hash.
 #[derive(Default)]
-struct Spread(u64);
+struct Places {
+    /// For each number the place plus one, or 0.
+    pages: Vec<Option<Box<[u32; PAGE]>>>,
+}
 
-impl Hasher for Spread {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+const PAGE: usize = 1024;
+
+impl Places {
+    #[inline]
+    fn get(&self, number: u64) -> Option<usize> {
+        let number = usize::try_from(number).ok()?;
+        let place = self.pages.get(number / PAGE)?.as_ref()?[number % PAGE];
+        (place as usize).checked_sub(1)
     }
 
-    #[inline]
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
+    fn set(&mut self, number: u64, place: Option<usize>) {
+        let number = usize::try_from(number).expect("numbers of data count upwards from 0");
+        if self.pages.len() <= number / PAGE {
+            self.pages.resize_with(number / PAGE + 1, || None);
+        }
+        let page = self.pages[number / PAGE].get_or_insert_with(|| Box::new([0; PAGE]));
+        page[number % PAGE] = place.map_or(0, |place| u32::try_from(place + 1).expect("tags have 32 bits"));
     }
 
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0
+    /// Forgets the numbers of these places.
+    fn forget(&mut self, places: &[usize]) {
+        let all = self.pages.iter_mut().flatten().flat_map(|page| page.iter_mut());
+        all.filter(|place| (**place as usize).checked_sub(1).is_some_and(|place| places.contains(&place)))
+            .for_each(|place| *place = 0);
     }
 }

@@ -87,7 +87,8 @@ impl Cluster {
         with: impl FnOnce(TaskBuilder<'t, L, P>) -> TaskBuilder<'t, L, P>,
     ) -> Result<Option<TaskRef>, ClusterError> {
         let mut state = self.state.lock();
-        let accesses = state.data.accesses(codelet.name(), |visitor| {
+        let mut accesses = Accesses::new();
+        state.data.find(&mut accesses, codelet.name(), |visitor| {
             L::visit_passed(&data, &mut |header, mode| visitor(header.number(), mode))
         })?;
         let rank = self.place(&mut state, None, codelet.name(), &accesses);
@@ -100,7 +101,8 @@ impl Cluster {
         task: TaskBuilder<'_, L, P>,
     ) -> Result<Option<TaskRef>, ClusterError> {
         let mut state = self.state.lock();
-        let accesses = state.data.accesses(task.codelet_name(), |visitor| task.each_access(visitor))?;
+        let mut accesses = Accesses::new();
+        state.data.find(&mut accesses, task.codelet_name(), |visitor| task.each_access(visitor))?;
         let rank = self.place(&mut state, rank, task.codelet_name(), &accesses);
         self.carry_out(&mut state, rank, &accesses, || task)
     }
@@ -168,6 +170,7 @@ impl Cluster {
     }
 
     /// Sees to it that a task on `rank` finds a datum there.
+    #[inline]
     pub(crate) fn prepare(
         &self,
         datum: &mut Datum,
@@ -176,7 +179,9 @@ impl Cluster {
         (traffic, urgency): (&mut Traffic, Urgency<'_>),
     ) -> Result<(), ClusterError> {
         if mode.reads() {
-            self.settle(datum, (traffic, urgency))?;
+            if !datum.pending.is_empty() {
+                self.settle(datum, (traffic, urgency))?;
+            }
             if let Some(from) = datum.holders.bring(rank) {
                 self.move_value(datum, (from, rank), Arrival::Replaces, (traffic, urgency))?;
             }

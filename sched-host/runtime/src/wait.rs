@@ -395,10 +395,9 @@ impl<'a> Turn<'a> {
         let shared: Arc<sched_sync::turn::Turn<Waker>> = Arc::default();
         let (noted, of) = (Arc::clone(&shared), Arc::downgrade(core));
         let ready = move |_: &_| match (noted.come(), of.upgrade()) {
-            (Came::Awaited(waker), Some(core)) => {
-                core.outcomes.tell();
-                waker.into_iter().for_each(future::wake);
-            }
+            (Came::Awaited(Some(waker)), _) => future::wake(waker),
+            // A thread waits, or will look before it does.
+            (Came::Awaited(None), Some(core)) => core.outcomes.tell(),
             (Came::GivenUp(slot), Some(core)) => core.end_access(SlotId(slot)),
             (_, None) => {}
         };
