@@ -54,8 +54,8 @@ impl Cluster {
     }
 
     /// [`submit`](Self::submit), for programs whose ranks are many: `with`, which sets priority, name, context and so on,
-    /// is called only where the task runs, and where a value is sent for it, since that goes by the task's priority. A
-    /// task of other ranks costs half as much as with `submit`: its data is looked up and not held.
+    /// is called only where the task runs, and where a value is sent for it, since that goes by the task's priority. The
+    /// data of a task of other ranks is looked up and not held.
     ///
     /// ```
     /// # use sched_cluster::{Cluster, ClusterError};
