@@ -288,6 +288,7 @@ impl Runtime {
                 idle: Duration::from_nanos(counters.idle.load(Relaxed) + ongoing),
                 sleeps: counters.sleeps.load(Relaxed),
                 wakes: counters.wakes.load(Relaxed),
+                went_on: counters.went_on.load(Relaxed),
                 wakes_in_vain: counters.wakes_in_vain.load(Relaxed),
             }
         });

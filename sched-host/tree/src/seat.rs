@@ -183,6 +183,10 @@ pub trait Seated: Sized {
     /// Purpose of the team for a task pulled for a combined worker, which the worker is about to call.
     fn purpose(&mut self, slot: &'static Slot, combined: WorkerId) -> Self::Purpose;
 
+    /// Reports that the worker goes on with a task that it has made ready.
+    #[inline(always)]
+    fn goes_on(&mut self) {}
+
     /// Reports the result of a pull.
     #[inline(always)]
     fn pulled(&mut self, slot: Option<&'static Slot>) {
@@ -222,7 +226,10 @@ pub trait Seated: Sized {
     fn pull(&mut self) -> Option<&'static Slot> {
         renew_if_changed(self);
         let slot = match self.deferred().take_kept() {
-            Some(kept) => Some(kept),
+            Some(kept) => {
+                self.goes_on();
+                Some(kept)
+            }
             None => {
                 let seat = self.seat();
                 match &*seat.contexts {

@@ -5,7 +5,7 @@
 //! made ready by the worker that executes them next, so this is most of what queues for each worker are called for.
 //!
 //! That holds while no task has a priority. Once one was pushed that has, every task is: the tree may have a more
-//! urgent one for the worker.
+//! urgent one for the worker. Parallel tasks are pushed, for combined workers to be seen.
 //!
 //! The question is asked outside the [gate](sched_sync::gate). A tree that is exchanged meanwhile makes no difference:
 //! the worker has its task as if it had pulled it just before.
@@ -57,6 +57,7 @@ impl Tree {
         self.env.straight_back.is_on.load(Relaxed)
             && head.archs.load(Relaxed) & 1 << arch.number() != 0
             && head.priority.load(Relaxed) == 0
+            && head.width.load(Relaxed) <= 1
     }
 }
 

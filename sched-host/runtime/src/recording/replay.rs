@@ -386,6 +386,7 @@ impl Core {
         let planned = &recorded.tasks[index as usize];
         let TaskPlace { slot, record } = planned.place;
         slot.fetch();
+        fetch_to_write(record);
         let head = slot.head();
         recorded.set_up(planned, head);
         if let Some(rare) = &planned.rare

@@ -8,6 +8,7 @@ use sched_tree::combined::CombinedWorkers;
 use sched_tree::seat::{DeferredWake, HasTree, Seat, Seated};
 use sched_tree::{Slot, Tree};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 impl HasTree for ContextCore {
     #[inline(always)]
@@ -38,8 +39,9 @@ impl Seated for Worker {
     fn served(&mut self) -> Vec<Arc<ContextCore>> {
         let served = self.core.roster.places().filter(|context| context.tree.serves(self.id));
         let served: Vec<Arc<ContextCore>> = served.cloned().collect();
+        let may_be_called = self.combined().is_some_and(CombinedWorkers::are_in_use);
         self.scratch.goes_on = match &served[..] {
-            [only] if self.core.combined.is_none() && self.device().is_none() => Some((only.number, self.arch)),
+            [only] if !may_be_called && self.device().is_none() => Some((only.number, self.arch)),
             _ => None,
         };
         served
@@ -48,6 +50,12 @@ impl Seated for Worker {
     #[inline(always)]
     fn combined(&self) -> Option<&CombinedWorkers<Purpose>> {
         self.core.combined.as_ref().map(|combined| &combined.workers)
+    }
+
+    #[inline(always)]
+    fn goes_on(&mut self) {
+        let went_on = &self.core.counters[self.id.index()].went_on;
+        went_on.store(went_on.load(Relaxed) + 1, Relaxed);
     }
 
     fn wake(&self, worker: WorkerId) {

@@ -12,6 +12,8 @@ pub(crate) struct WorkerCounters {
     pub(crate) executed: AtomicU64,
     /// Tasks finished: executed or cancelled.
     pub(crate) finished: AtomicU64,
+    /// Tasks executed that the worker made ready and went on with.
+    pub(crate) went_on: AtomicU64,
     /// Nanoseconds without a task, up to the last time that it found one.
     pub(crate) idle: AtomicU64,
     /// Start of the current idle period in nanoseconds since the start of the runtime, plus 1; 0 while it has a task.
@@ -60,6 +62,9 @@ pub struct WorkerStats {
     pub id: u32,
     /// Tasks executed.
     pub tasks: u64,
+    /// Those of them that it had made ready itself and went on with, without a push and a pull: see
+    /// [`newest_comes_back`](sched_core::Info::newest_comes_back).
+    pub went_on: u64,
     /// Time without a task.
     pub idle: Duration,
     /// Number of times that it went to sleep.
