@@ -409,8 +409,11 @@ impl Core {
     fn link_all(&self, key: TaskKey, entry: &Entry<'_>, right: &mut Right<'_>) -> u32 {
         let Entry { place: TaskPlace { slot, record }, after, accesses, .. } = *entry;
         slot.set_phase(Phase::Waiting);
-        let mut links = 0;
+        let (mut links, mut seen) = (0, Seen::default());
         for before in after.iter().map(|task| task.key) {
+            if seen.is_again(before.sequence) {
+                continue;
+            }
             if self.link(before, Dependent::new(key.slot, true)) {
                 links += 1;
             } else {
@@ -422,7 +425,9 @@ impl Core {
         }
         let mut access = |order: &mut AccessOrder<TaskKey>, mode| {
             let link = |before: TaskKey| {
-                links += u32::from(self.link(before, Dependent::new(key.slot, false)));
+                if !seen.is_again(before.sequence) {
+                    links += u32::from(self.link(before, Dependent::new(key.slot, false)));
+                }
             };
             order.access(key, mode, link, |old| self.is_ended(old));
         };
@@ -441,6 +446,30 @@ impl Core {
             }
         }
         links
+    }
+}
+
+/// The first tasks that a task waits for. Often it waits for the same one for several data: because that writes what it
+/// reads, and reads what it writes.
+#[derive(Default)]
+struct Seen {
+    /// Their sequences.
+    tasks: [u64; 8],
+    count: usize,
+}
+
+impl Seen {
+    /// Whether the task of this sequence is one of them; otherwise it is from now on, if there is room.
+    #[inline]
+    fn is_again(&mut self, task: u64) -> bool {
+        if self.tasks[..self.count].contains(&task) {
+            return true;
+        }
+        if let Some(place) = self.tasks.get_mut(self.count) {
+            *place = task;
+            self.count += 1;
+        }
+        false
     }
 }
 
