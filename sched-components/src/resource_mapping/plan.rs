@@ -197,76 +197,70 @@ impl Plan {
         self.planner.len() + self.pool.get().into_iter().flatten().map(Pool::len).sum::<usize>()
     }
 
-    /// Where the tasks are if nothing is planned.
+    /// Where the tasks are if the host provides the submitted ones, and nothing is planned.
     fn pool(&self, node: Node<'_>) -> Option<&Pool> {
-        self.pool.get_or_init(|| Pool::new(node)).as_ref().filter(|pool| !pool.is_closed())
+        let pool = self.pool.get_or_init(|| node.submitted().and_then(|_| Pool::new(node)));
+        pool.as_ref().filter(|pool| !pool.is_closed())
     }
 
     /// Stores a task, which goes into the pool by `add`. With one that not every worker can execute it matters who gets
     /// which, so that all are planned.
-    fn keep(
-        &self,
-        node: Node<'_>,
-        submitted: Submitted<'_>,
-        task: Task,
-        add: impl FnOnce(&Pool, Task) -> Result<(), Task>,
-    ) {
-        let Some(pool) = self.pool(node) else { return self.planner.push(node, submitted, [task]) };
-        match add(pool, task) {
-            Ok(()) => _ = node.children_can_pull(),
-            Err(task) => self.planner.push(node, submitted, pool.drain(true).into_iter().chain([task])),
-        }
+    fn keep(&self, node: Node<'_>, task: Task, add: impl FnOnce(&Pool, Task) -> Result<(), Task>) -> Push {
+        let (task, others) = match self.pool(node) {
+            Some(pool) => match add(pool, task) {
+                Ok(()) => {
+                    node.children_can_pull();
+                    return Ok(());
+                }
+                Err(task) => (task, pool.drain(true)),
+            },
+            None => (task, Vec::new()),
+        };
+        let mut tasks = others.into_iter().chain([task]);
+        let Some(submitted) = node.submitted() else {
+            return tasks.try_for_each(|task| self.blind.push_task(node, task));
+        };
+        self.planner.push(node, submitted, tasks);
+        Ok(())
     }
 
-    /// The next task for the requesting worker where nothing is planned, and the priority that it came with.
-    fn next_of_pool(&self, node: Node<'_>, submitted: Submitted<'_>, pool: &Pool) -> Option<(Task, i32)> {
-        let mut task = pool.next(node, submitted, self.limits)?;
-        let priority = task.priority();
-        if let Some(worker) = node.requester() {
-            self.planner.mark(node, &mut task, worker);
-        }
-        Some((task, priority))
-    }
-
-    /// Sends that task to a child that has room. Returns whether there was one that the child accepted.
-    fn send_from_pool(&self, node: Node<'_>, submitted: Submitted<'_>, pool: &Pool, to: Child) -> bool {
-        let Some((task, priority)) = self.next_of_pool(node, submitted, pool) else { return false };
-        let Err(Refused { mut task, .. }) = node.push_to(to, task) else { return true };
-        task.set_priority(priority);
+    /// Sends the next task for the requesting worker, where nothing is planned, to a child that has room. Returns
+    /// whether there was one that the child accepted.
+    fn send_from_pool(&self, node: Node<'_>, pool: &Pool, to: Child) -> bool {
+        let Some(task) = pool.next(node, self.limits) else { return false };
+        let Err(Refused { task, .. }) = node.push_to(to, task) else { return true };
         // Another worker may have found nothing meanwhile.
-        self.keep(node, submitted, task, Pool::put_back);
+        let _ = self.keep(node, task, Pool::put_back);
         false
     }
 }
 
 impl Component for Plan {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        let Some(submitted) = node.submitted() else { return self.blind.push_task(node, task) };
-        self.keep(node, submitted, task, |pool, task| pool.push(node, task));
-        Ok(())
+        self.keep(node, task, |pool, task| pool.push(node, task))
     }
 
     fn pull_task(&self, node: Node<'_>, to: Child) -> Option<Task> {
-        let Some(submitted) = node.submitted() else { return self.blind.pull_task(node, to) };
         if let Some(pool) = self.pool(node) {
-            let take = || self.next_of_pool(node, submitted, pool).map(|(task, _)| task);
+            let take = || pool.next(node, self.limits);
             return take().or_else(|| if node.parents_can_push() { take() } else { None });
         }
+        let Some(submitted) = node.submitted() else { return self.blind.pull_task(node, to) };
         self.planner.note_room(node, to);
         let pull = || self.planner.pull(node, submitted, to);
         pull().or_else(|| if node.parents_can_push() { pull() } else { None })
     }
 
     fn can_push(&self, node: Node<'_>, to: Child) -> bool {
-        let Some(submitted) = node.submitted() else { return self.blind.can_push(node, to) };
         if let Some(pool) = self.pool(node) {
-            let send = || self.send_from_pool(node, submitted, pool, to);
+            let send = || self.send_from_pool(node, pool, to);
             return send()
                 || (node.parents_can_push() && {
                     send();
                     true
                 });
         }
+        let Some(submitted) = node.submitted() else { return self.blind.can_push(node, to) };
         self.planner.note_room(node, to);
         let moved = self.planner.progress(node, submitted);
         // The tasks here are not urgent. The parents may have others to send now.

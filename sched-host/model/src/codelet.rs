@@ -18,6 +18,8 @@ pub struct CodeletModel {
     model: Model,
     minimum: u64,
     first: OnceLock<Box<Line>>,
+    /// Whether there is anything about energies: they are asked for at the end of each task, and seldom known.
+    has_energies: AtomicBool,
     /// Held while a new variant is added.
     growing: Mutex<()>,
     /// The parameters of tasks by footprint, for a multiple regression.
@@ -63,6 +65,7 @@ impl CodeletModel {
             model,
             minimum,
             first: OnceLock::new(),
+            has_energies: AtomicBool::new(false),
             growing: Mutex::default(),
             params: RwLock::default(),
         };
@@ -114,6 +117,7 @@ impl CodeletModel {
             return line;
         }
         let _growing = self.growing.lock();
+        self.has_energies.fetch_or(key.1 == Quantity::Energy, Release);
         let mut place = &self.first;
         while let Some(here) = place.get() {
             if here.key == key {
@@ -145,6 +149,12 @@ impl CodeletModel {
             }
         }
         best.map_or(Estimate::NoModel, |micros| Estimate::Known(duration(micros)))
+    }
+
+    /// Whether anything is known about the energy of any task.
+    #[must_use]
+    pub fn has_energies(&self) -> bool {
+        self.has_energies.load(Acquire)
     }
 
     /// Expected energy of a task in joules, if known.

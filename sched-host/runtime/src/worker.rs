@@ -92,8 +92,8 @@ pub(crate) struct Worker {
     pub(super) seat: Seat<Arc<ContextCore>>,
     pub(crate) submitter: Submitter,
     pub(crate) scratch: WorkerScratch,
-    /// When its kernel started, if components hear of that.
-    started: Cell<Time>,
+    /// When the kernel started that its device executes, if components hear of that.
+    pub(crate) started: Cell<Time>,
     /// The same by the time of its processor, if that is captured.
     processor_began: Cell<Duration>,
     /// Where workers are bound, for threads of the program that are this worker.
@@ -280,20 +280,21 @@ impl Worker {
         {
             return failed(slot, taken, implementation, worker, why);
         }
-        let began = has_model.then(Instant::now);
         if is_followed {
             self.note_start(slot, taken.rare.as_deref(), crew, worker);
         }
+        let began = (has_model || is_followed).then(Instant::now);
         let ran = catch_unwind(AssertUnwindSafe(|| job.run(implementation, crew)));
+        let took = began.map_or(Duration::ZERO, |began| began.elapsed());
         if is_followed {
-            self.note_end(slot, crew, worker, ran.is_err(), None);
+            self.note_end(slot, crew, worker, ran.is_err(), took, false);
         }
         if let Err(payload) = ran {
             return unwound(slot, taken, implementation, worker, payload);
         }
-        if let Some(began) = began {
+        if has_model {
             let footprint = slot.head().footprint.load(Relaxed);
-            job.facts().record((arch, size), implementation, footprint, &**job, began.elapsed());
+            job.facts().record((arch, size), implementation, footprint, &**job, took);
         }
         if some_bad {
             // Data that is completely overwritten is good again. (Data accessed with commute may have become bad
@@ -332,8 +333,8 @@ impl Worker {
         }
     }
 
-    /// Notes the end of a kernel, for the trace and for components that follow it. It took the time since its start, or
-    /// what a device has `measured`.
+    /// Notes the end of a kernel, for the trace and for components that follow it, and how long it took, as
+    /// measured here or by the device.
     #[cold]
     pub(crate) fn note_end(
         &self,
@@ -341,16 +342,16 @@ impl Worker {
         crew: &Crew<'_>,
         worker: WorkerId,
         failed: bool,
-        measured: Option<Duration>,
+        length: Duration,
+        by_device: bool,
     ) {
         let core = &*self.core;
         let task = TaskId::new(slot.head().sequence.load(Relaxed));
         for member in crew.members {
             core.backend.record(Some(self.id), || Event::Ended { task, worker: *member });
         }
-        let length = measured.unwrap_or_else(|| core.backend.now().since(self.started.get()));
         if let Some(capture) = core.capture() {
-            let worked = capture.processor_time().filter(|_| measured.is_none());
+            let worked = capture.processor_time().filter(|_| !by_device);
             let length = worked.map_or(length, |time| time.saturating_sub(self.processor_began.get()));
             capture.note_length(self.id, self.arch, task.sequence(), length);
         }
@@ -365,16 +366,12 @@ impl Worker {
     #[cold]
     pub(crate) fn note_start(&self, slot: &Slot, rare: Option<&RareFields>, crew: &Crew<'_>, worker: WorkerId) {
         let core = &*self.core;
-        let is_heard = core.backend.is_heard.load(Relaxed);
-        if is_heard {
+        if core.backend.is_heard.load(Relaxed) {
             core.tree_of(core.records.get(slot.id())).note_execution(slot, worker, self.id, None);
         }
         self.record_start(slot, rare, crew);
-        if is_heard || core.backend.capture.is_some() {
-            self.started.set(core.backend.now());
-            if let Some(time) = core.capture().and_then(Capture::processor_time) {
-                self.processor_began.set(time);
-            }
+        if let Some(time) = core.capture().and_then(Capture::processor_time) {
+            self.processor_began.set(time);
         }
     }
 

@@ -100,7 +100,7 @@ impl Planner {
     }
 
     /// Sets the fields of a task that the queues below use.
-    pub(super) fn mark(&self, node: Node<'_>, task: &mut Task, worker: WorkerId) {
+    fn mark(&self, node: Node<'_>, task: &mut Task, worker: WorkerId) {
         task.set_predicted(node.expected_length(worker, task).known());
         task.set_priority(self.order.fetch_sub(1, Relaxed));
     }

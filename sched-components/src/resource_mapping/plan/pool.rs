@@ -1,6 +1,7 @@
 //! The ready tasks where workers are equal and time passes: any worker takes the next one.
 
 mod ahead;
+mod lengths;
 mod line;
 mod urgency;
 
@@ -106,14 +107,20 @@ impl Pool {
     }
 
     /// The next task for the requesting worker.
-    pub(super) fn next(&self, node: Node<'_>, submitted: Submitted<'_>, limits: Limits) -> Option<Task> {
+    pub(super) fn next(&self, node: Node<'_>, limits: Limits) -> Option<Task> {
         let own = self.line(node);
         let looks = !self.is_large.load(Relaxed) && self.len() > 0;
         if let Some(done) = self.lines[own].0.report(looks) {
-            self.look_ahead(node, submitted, limits, done);
+            self.look_ahead(node, limits, done);
         }
         // A task that becomes urgent meanwhile is in no line, but announced before it leaves that.
-        self.first_urgent().or_else(|| self.first(own)).or_else(|| self.first_urgent())
+        let mut task = self.first_urgent().or_else(|| self.first(own)).or_else(|| self.first_urgent())?;
+        if let Some(worker) = self.workers.get(own) {
+            let ask = || node.expected_length(*worker, &task).known();
+            let length = self.lines[own].0.expected_length(&task, ask);
+            task.set_predicted(length);
+        }
+        Some(task)
     }
 
     fn first_urgent(&self) -> Option<Task> {
@@ -135,13 +142,14 @@ impl Pool {
     }
 
     /// Takes account of what a worker has done. Finds out how urgent tasks are, if that is due and nobody else does.
-    fn look_ahead(&self, node: Node<'_>, submitted: Submitted<'_>, limits: Limits, done: Done) {
-        let (range, now) = (submitted.range(), node.now().as_nanos());
+    fn look_ahead(&self, node: Node<'_>, limits: Limits, done: Done) {
         let mut ahead = self.ahead.lock();
         ahead.note(done);
-        let is_due = ahead.is_due(range, now, limits);
-        self.is_large.store(ahead.is_large(), Relaxed);
-        if is_due && !self.is_looking.swap(true, AcqRel) {
+        if ahead.may_be_due(limits)
+            && let Some(submitted) = node.submitted()
+            && ahead.is_due(submitted.range(), node.now().as_nanos(), limits)
+            && !self.is_looking.swap(true, AcqRel)
+        {
             ahead.count_anew();
             drop(ahead);
             let urgency = Urgency::of(submitted, self.workers[0], limits.window);
@@ -149,6 +157,7 @@ impl Pool {
             ahead.learn(urgency);
             self.is_looking.store(false, Release);
         }
+        self.is_large.store(ahead.is_large(), Relaxed);
         self.promote(&mut ahead);
     }
 

@@ -273,6 +273,7 @@ impl Worker {
         }
         if core.backend.is_followed.load(Relaxed) {
             self.note_start(task.slot, task.taken.rare.as_deref(), &Crew::alone(&self.id, &self.submitter), self.id);
+            self.started.set(core.backend.now());
         }
     }
 
@@ -280,7 +281,15 @@ impl Worker {
     fn withdraw(&mut self, task: &Prepared, has_failed: bool, measured: Option<Duration>) {
         let core = &self.core;
         if core.backend.is_followed.load(Relaxed) {
-            self.note_end(task.slot, &Crew::alone(&self.id, &self.submitter), self.id, has_failed, measured);
+            let length = measured.unwrap_or_else(|| core.backend.now().since(self.started.get()));
+            self.note_end(
+                task.slot,
+                &Crew::alone(&self.id, &self.submitter),
+                self.id,
+                has_failed,
+                length,
+                measured.is_some(),
+            );
         }
         core.backend.times.post_exec(self.id);
         core.counters[self.id.index()].executing.set(None);

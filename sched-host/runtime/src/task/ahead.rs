@@ -223,7 +223,8 @@ impl Lookahead for Ahead {
     fn next(&self, task: u64) -> u64 {
         self.list.look(|list| {
             let from = list.lines.partition_point(|line| line.sequence <= task);
-            list.lines.get(from).map_or(list.end, |line| line.sequence)
+            // Of many that have ended, none is worth a question of its own.
+            list.lines.range(from..).find(|line| !line.has_ended()).map_or(list.end, |line| line.sequence)
         })
     }
 

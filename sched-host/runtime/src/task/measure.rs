@@ -111,7 +111,7 @@ impl CodeletFacts {
         if let Some((_, _, joules)) = said {
             return Some(*joules);
         }
-        let model = self.model.as_ref()?;
+        let model = self.model.as_ref().filter(|model| model.has_energies())?;
         let energy = |implementation| {
             model.energy(Variant { arch, cores: u32::from(workers), implementation }, &size(footprint))
         };

@@ -55,6 +55,12 @@ impl Ahead {
         self.all.add(done);
     }
 
+    /// Whether it is worth asking for the submitted tasks: of those that are known by now, or more, it may be time to
+    /// find out how urgent they are.
+    pub(super) fn may_be_due(&self, limits: Limits) -> bool {
+        !self.is_large() || self.is_in_time(self.rest(limits), limits)
+    }
+
     /// Whether to find out how urgent tasks are: `range` is that of the submitted ones. It takes no more than its share
     /// of the time that kernels have taken; where there are few, it takes whatever it takes.
     pub(super) fn is_due(&mut self, range: Range<u64>, now: u64, limits: Limits) -> bool {
@@ -68,12 +74,20 @@ impl Ahead {
         // Half of them have ended, or a quarter where that may have shown how long others take.
         let has_moved = self.done.tasks > left;
         let has_learnt = self.urgency.unknown as f64 > NEWS * left as f64 && self.done.tasks > left / 4;
-        let all = self.count_seen().saturating_sub(self.all.tasks).min(limits.window);
-        let is_in_time = (self.looked + all) as f64 * COST <= limits.time * self.all.took as f64;
-        match is_in_time {
+        let rest = self.rest(limits);
+        match self.is_in_time(rest, limits) {
             true => has_grown || has_moved || has_learnt,
-            false => new > left && all <= FEW,
+            false => new > left && rest <= FEW,
         }
+    }
+
+    /// Number of the tasks that a look would be at.
+    fn rest(&self, limits: Limits) -> usize {
+        self.count_seen().saturating_sub(self.all.tasks).min(limits.window)
+    }
+
+    fn is_in_time(&self, rest: usize, limits: Limits) -> bool {
+        (self.looked + rest) as f64 * COST <= limits.time * self.all.took as f64
     }
 
     /// Number of the tasks whose urgency is known that have not ended, and of those that were submitted since.

@@ -1,9 +1,11 @@
 //! The tasks that one worker has made ready.
 
 use super::ahead::Done;
+use super::lengths::Lengths;
 use crate::queue::TaskQueue;
 use sched_core::{Mutex, Task};
-use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
+use std::time::Duration;
 
 /// Nanoseconds of work after which a worker looks at what has become urgent.
 const OFTEN: u64 = 100_000;
@@ -13,19 +15,22 @@ const OFTEN: u64 = 100_000;
 pub(super) struct Line {
     /// Number of tasks, written under the lock.
     len: AtomicUsize,
-    state: Mutex<LineState>,
-}
-
-#[derive(Debug)]
-struct LineState {
-    queue: TaskQueue,
-    done: Done,
+    queue: Mutex<TaskQueue>,
+    /// What the worker has executed since it was last reported: number, and nanoseconds.
+    done: AtomicUsize,
+    took: AtomicU64,
+    lengths: Mutex<Lengths>,
 }
 
 impl Line {
     pub(super) fn new() -> Line {
-        let state = LineState { queue: TaskQueue::new(), done: Done::default() };
-        Line { len: AtomicUsize::new(0), state: Mutex::new(state) }
+        Line {
+            len: AtomicUsize::new(0),
+            queue: Mutex::new(TaskQueue::new()),
+            done: AtomicUsize::new(0),
+            took: AtomicU64::new(0),
+            lengths: Mutex::default(),
+        }
     }
 
     /// Number of tasks.
@@ -35,35 +40,36 @@ impl Line {
 
     /// Adds a task, unless `is_closed` says by now that none may be added.
     pub(super) fn push(&self, task: Task, is_closed: impl FnOnce() -> bool) -> Result<(), Task> {
-        let mut state = self.state.lock();
+        let mut queue = self.queue.lock();
         if is_closed() {
             return Err(task);
         }
         let priority = task.priority();
-        state.queue.push(task, priority, 0);
-        self.len.store(state.queue.len(), Release);
+        queue.push(task, priority, 0);
+        self.len.store(queue.len(), Release);
         Ok(())
     }
 
     /// Takes all tasks for which there is a `key`.
     pub(super) fn take<K>(&self, key: impl Fn(&Task) -> Option<K>) -> Vec<(K, Task)> {
-        let (mut state, mut taken) = (self.state.lock(), Vec::new());
-        for task in state.queue.drain() {
+        let (mut queue, mut taken) = (self.queue.lock(), Vec::new());
+        for task in queue.drain() {
             match key(&task) {
                 Some(key) => taken.push((key, task)),
                 None => {
                     let priority = task.priority();
-                    state.queue.push(task, priority, 0);
+                    queue.push(task, priority, 0);
                 }
             }
         }
-        self.len.store(state.queue.len(), Release);
+        self.len.store(queue.len(), Release);
         taken
     }
 
     /// Takes note that the worker has executed a task, in so many nanoseconds.
     pub(super) fn note_ended(&self, took: u64) {
-        self.state.lock().done.add(Done { tasks: 1, took });
+        self.done.fetch_add(1, Relaxed);
+        self.took.fetch_add(took, Relaxed);
     }
 
     /// Takes the first task, or the `newest`, of the highest priority.
@@ -71,15 +77,21 @@ impl Line {
         if self.len.load(Acquire) == 0 {
             return None;
         }
-        let mut state = self.state.lock();
-        let popped = if newest { state.queue.pop_newest(|_| true) } else { state.queue.pop(|_| true) };
-        self.len.store(state.queue.len(), Release);
+        let mut queue = self.queue.lock();
+        let popped = if newest { queue.pop_newest(|_| true) } else { queue.pop(|_| true) };
+        self.len.store(queue.len(), Release);
         popped.map(|(task, _)| task)
     }
 
     /// What was executed, if it is much or is asked for.
     pub(super) fn report(&self, is_asked_for: bool) -> Option<Done> {
-        let mut state = self.state.lock();
-        (is_asked_for || state.done.took >= OFTEN).then(|| std::mem::take(&mut state.done))
+        let is_due = is_asked_for || self.took.load(Relaxed) >= OFTEN;
+        is_due.then(|| Done { tasks: self.done.swap(0, Relaxed), took: self.took.swap(0, Relaxed) })
+    }
+
+    /// How long a task should take on the worker: what was last known of such tasks, or else what the host says when it
+    /// is asked.
+    pub(super) fn expected_length(&self, task: &Task, ask: impl FnOnce() -> Option<Duration>) -> Option<Duration> {
+        self.lengths.lock().of((task.codelet(), task.footprint()), ask)
     }
 }
