@@ -62,6 +62,25 @@ fn a_component_that_does_not_come_back_ends_the_program_which_names_it() {
 }
 
 #[test]
+fn a_component_that_ends_the_program_is_named_and_is_no_success() {
+    let plugins = fixture_folder(&["misbehaving"]);
+    let plugins = plugins.path().to_str().expect("text");
+    let folder = tempfile::tempdir().expect("a folder");
+    let policy = policy(folder.path(), r#"sticks in="exit push_task" { eager { each "worker" { worker } } }"#);
+    let small = ["--policy", &policy, "--tiles", "3"];
+    for command in
+        [[RUN, &small, &["--tile-size", "24"]].concat(), [SIMULATE, &small].concat(), vec!["check", "--run", &policy]]
+    {
+        let ran = sched(&[&command[..], &["--plugin-dir", plugins, "--json"]].concat());
+        let error: serde_json::Value = serde_json::from_str(&ran.err).unwrap_or_else(|why| panic!("{why}: {ran:?}"));
+        let said = error["error"]["message"].as_str().expect("a message");
+        let named = "component `sticks` of misbehaving, node `sticks`: `push_task` (thread";
+        assert!(ran.code == 1 && said.contains(named) && error["error"]["code"] == "sched::ended", "{ran:?}");
+        assert_eq!(ran.out, "", "{ran:?}");
+    }
+}
+
+#[test]
 fn a_program_that_watches_its_plugins_takes_a_new_build_into_use() {
     let folder = tempfile::tempdir().expect("a folder");
     let builds = [stock_plugin(LIFO, Profile::Debug), fixtures::plugin("duplicate-name")];

@@ -7,6 +7,7 @@ pub mod compare;
 pub mod completions;
 mod contexts;
 mod devices;
+mod early_end;
 mod energy;
 mod format;
 pub mod graph;
@@ -48,6 +49,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use miette::IntoDiagnostic;
 use output::Output;
 use plugins::PluginOptions;
+use sched_tree::exit_guard;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -125,6 +127,7 @@ pub fn main() -> ExitCode {
     reports::set_up();
     log::begin(cli.log_level, json);
     watchdog::begin(cli.patience, json);
+    early_end::begin();
     let mut out = Output::new(std::io::BufWriter::new(std::io::stdout().lock()));
     let done = run(&cli, &mut out).and_then(|code| out.flush().into_diagnostic().map(|()| code));
     if done.is_err() {
@@ -132,6 +135,7 @@ pub fn main() -> ExitCode {
         let _ = out.flush();
     }
     log::finish();
+    exit_guard::expect_end();
     done.unwrap_or_else(|report| reports::failed(&report, json))
 }
 
