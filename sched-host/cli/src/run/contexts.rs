@@ -64,6 +64,7 @@ impl<W: Workload> Series<'_, W> {
         log::of_run(&if policies.is_empty() { given.clone() } else { policies.join(", ") });
         let runtime = options.start(&self.registry, &self.topology, given)?;
         let contexts = make(&options.contexts.contexts, &runtime)?;
+        options.check_contexts::<W>(&contexts)?;
         let mut tiles = Vec::new();
         for _ in &contexts {
             let cut = || self.helpers.install(|| W::cut(self.matrix, self.problem.tile_size));

@@ -1,5 +1,6 @@
 //! Options of every workload.
 
+use super::problem::graph_of;
 use crate::contexts::ContextOptions;
 use crate::devices::DeviceOptions;
 use crate::energy::CounterOptions;
@@ -18,8 +19,10 @@ use sched_graph::TaskGraph;
 use sched_machine::energy::{EnergyError, EnergyMeter};
 use sched_machine::topology::Topology;
 use sched_model::{Fingerprint, ModelError, Models, Store, default_directory};
+use sched_runtime::context::SchedContext;
 use sched_runtime::{Runtime, StartError};
 use sched_tree::plugin::Registry;
+use sched_workloads::workload::Workload;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -260,6 +263,19 @@ impl Options {
             options.tasks = self.tasks.for_kinds_of(graph)?;
         }
         Ok(options)
+    }
+
+    /// Checks that the contexts have workers for all tasks of `W`, unless a hypervisor moves workers.
+    ///
+    /// # Errors
+    /// All contexts and kinds of tasks without one.
+    pub(super) fn check_contexts<W: Workload>(&self, contexts: &[SchedContext]) -> miette::Result<()> {
+        match graph_of(W::NAME, 3, 1) {
+            Some(graph) if self.contexts.goals()?.is_none() => {
+                self.tasks.check_contexts(contexts, &graph, W::ON_DEVICES)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Starts a runtime with each policy before anything runs, and returns the warnings.
