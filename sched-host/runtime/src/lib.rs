@@ -370,7 +370,11 @@ impl Drop for Runtime {
 
 /// Waits for all tasks and stops the workers, then gives up the claim on their PUs.
 fn end(core: &Core, threads: Vec<JoinHandle<()>>, claim: Option<Claim>) {
-    if let Err(RunError::Stalled(report)) = core.wait_all() {
+    // The program has the report of a stall that it waited for.
+    let is_told = core.stall_is_told.load(Relaxed);
+    if let Err(RunError::Stalled(report)) = core.wait_all()
+        && !is_told
+    {
         tracing::error!("tasks are left behind: {report}");
     }
     core.roster.contexts().for_each(|context| context.end());
