@@ -178,7 +178,10 @@ fn models_go_to_starpu_and_come_back() -> miette::Result<()> {
     let error = sched(directory.path(), &["import", path, "gem", "--host", "node7"]).expect_err("a slip");
     assert!(error.help().is_some_and(|help| help.to_string().starts_with("did you mean `gemm`?")), "{error:?}");
     let error = sched(directory.path(), &["export", path, "--energy"]).expect_err("only times");
-    assert!(error.to_string().contains("there is no model `of energy`"), "{error}");
+    assert_eq!(error.to_string(), "no energy of these models was measured: gemm");
+    let none = tempfile::tempdir().into_diagnostic()?;
+    let error = sched(none.path(), &["export", path]).expect_err("there is nothing");
+    assert!(error.to_string().starts_with("there are no models in "), "{error}");
     Ok(())
 }
 
