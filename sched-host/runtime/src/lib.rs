@@ -378,7 +378,10 @@ fn end(core: &Core, threads: Vec<JoinHandle<()>>, claim: Option<Claim>) {
         tracing::error!("tasks are left behind: {report}");
     }
     core.roster.contexts().for_each(|context| context.end());
-    if let Some(Err(errors)) = core.models.as_ref().map(|models| models.save()) {
+    if let Some(models) = &core.models
+        && !models.failure_is_told()
+        && let Err(errors) = models.save()
+    {
         errors.iter().for_each(|error| tracing::error!("what was measured is not stored: {error}"));
     }
     core.stop.store(true, SeqCst);

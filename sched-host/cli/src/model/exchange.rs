@@ -171,7 +171,16 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
         true => json::write(out, &imported)?,
         false => imported.text(out).into_diagnostic()?,
     }
-    Ok(if left_out { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    match (left_out, args.format.is_json()) {
+        (false, _) => Ok(ExitCode::SUCCESS),
+        // The text says so in its first lines.
+        (true, false) => Ok(ExitCode::FAILURE),
+        (true, true) => Err(miette::miette!(
+            help = "the others are imported; repair or remove these files",
+            "{}",
+            sampling.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        )),
+    }
 }
 
 impl Imported {

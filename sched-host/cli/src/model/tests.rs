@@ -235,6 +235,20 @@ fn what_transfers_take_is_shown_and_measured_for_this_machine_alone() -> miette:
 }
 
 #[test]
+fn a_damaged_file_is_left_out_of_an_import_which_fails() -> miette::Result<()> {
+    let (directory, sampling) = (measured(), tempfile::tempdir().into_diagnostic()?);
+    let from = sampling.path().to_str().expect("text");
+    sched(directory.path(), &["export", from, "--host", "node7"])?;
+    std::fs::write(sampling.path().join("codelets/45/bad.node7"), "no model").into_diagnostic()?;
+    let import = ["import", from, "--host", "node7", "--replace"];
+    let text = sched(directory.path(), &import)?;
+    assert!(text.starts_with("left out: ") && text.contains("bad.node7") && text.contains("\n1 model is in"), "{text}");
+    let error = sched(directory.path(), &[&import[..], &["--json"]].concat()).expect_err("one is damaged");
+    assert!(error.to_string().contains("bad.node7"), "{error}");
+    Ok(())
+}
+
+#[test]
 fn an_export_of_all_models_leaves_a_damaged_one_out() -> miette::Result<()> {
     let directory = measured();
     let models = directory.path().join("here");

@@ -208,18 +208,22 @@ impl Options {
         self.energy.then(|| self.counters.open()).transpose()
     }
 
-    /// Directory of performance models.
+    /// The stored performance models of this machine.
     ///
     /// # Errors
-    /// If neither the command line nor the environment names one.
-    pub(super) fn model_directory(&self) -> Result<PathBuf, ModelError> {
-        self.models.clone().map_or_else(|| default_directory(|name| std::env::var(name).ok()), Ok)
+    /// If neither the command line nor the environment names a directory.
+    pub(super) fn store(&self, topology: &Topology) -> Result<Store, ModelError> {
+        let directory = match &self.models {
+            Some(directory) => directory.clone(),
+            None => default_directory(|name| std::env::var(name).ok())?,
+        };
+        Ok(Store::new(directory, Fingerprint::of_this_machine(topology)))
     }
 
     /// The performance models of a run, loaded from the store.
     fn models(&self, topology: &Topology) -> Models {
-        let Ok(directory) = self.model_directory() else { return Models::in_memory() };
-        let models = Models::with_store(Store::new(directory, Fingerprint::of_this_machine(topology)));
+        let Ok(store) = self.store(topology) else { return Models::in_memory() };
+        let models = Models::with_store(store);
         if self.calibrate { models } else { models.read_only() }
     }
 
