@@ -81,6 +81,14 @@ fn a_component_that_ends_the_program_is_named_and_is_no_success() {
 }
 
 #[test]
+fn a_plugin_that_hangs_when_it_is_tried_costs_no_more_than_the_patience() {
+    let plugins = fixture_folder(&["hangs-in-build"]);
+    let options = ["plugins", "--plugin-dir", plugins.path().to_str().expect("text"), "--patience", "1"];
+    let ran = sched(&options);
+    assert!(ran.code == 0 && ran.out.contains("it does not come back within 2 s"), "{ran:?}");
+}
+
+#[test]
 fn a_program_that_watches_its_plugins_takes_a_new_build_into_use() {
     let folder = tempfile::tempdir().expect("a folder");
     let builds = [stock_plugin(LIFO, Profile::Debug), fixtures::plugin("duplicate-name")];

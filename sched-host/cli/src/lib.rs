@@ -50,6 +50,7 @@ use miette::IntoDiagnostic;
 use output::Output;
 use plugins::PluginOptions;
 use sched_tree::exit_guard;
+use sched_tree::plugin::set_trial_patience;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -127,6 +128,7 @@ pub fn main() -> ExitCode {
     reports::set_up();
     log::begin(cli.log_level, json);
     watchdog::begin(cli.patience, json);
+    set_trial_patience(cli.patience);
     early_end::begin();
     let mut out = Output::new(std::io::BufWriter::new(std::io::stdout().lock()));
     let done = run(&cli, &mut out).and_then(|code| out.flush().into_diagnostic().map(|()| code));
