@@ -99,7 +99,7 @@ impl<W: Workload> Series<'_, W> {
         // The report is printed even if a picture cannot be written.
         let drawn = trace.map_or(Ok(()), |trace| report.problem.draw(&trace, files, out));
         for ran in report.runs.iter().flat_map(|run| &run.measured.contexts) {
-            report.problem.check(ran.residual, || W::caveat(self.matrix))?;
+            report.problem.check(ran.residual, || W::caveat(self.matrix, report.problem.precision))?;
         }
         drawn?;
         Ok(ExitCode::SUCCESS)

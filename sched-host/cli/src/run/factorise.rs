@@ -203,7 +203,7 @@ impl<W: Workload> Series<'_, W> {
         // The report is printed even if a file cannot be written.
         let recorded = record.zip(graph).map_or(Ok(()), |(sink, graph)| report.problem.record(graph, sink, out));
         let drawn = trace.map_or(Ok(()), |trace| report.problem.draw(&trace, files, out));
-        report.problem.check(report.residual, || W::caveat(self.matrix))?;
+        report.problem.check(report.residual, || W::caveat(self.matrix, report.problem.precision))?;
         drawn.and(recorded)?;
         match self.unstored.into_inner() {
             errors if errors.is_empty() => Ok(ExitCode::SUCCESS),
