@@ -314,3 +314,12 @@ fn parameters_are_set_for_all_policies_or_for_one_of_several() {
     let ran = sched(&["tree", "--set", "beta=3"]);
     assert!(ran.code == 2 && ran.err.contains("sets no parameter of a component"), "{ran:?}");
 }
+
+#[test]
+fn help_and_version_that_cannot_be_written_are_failures() {
+    for word in ["--help", "--version"] {
+        let full = fs::File::options().write(true).open("/dev/full").expect("it is always there");
+        let status = command(&[word]).stdout(full).status().expect("it runs");
+        assert_eq!(status.code(), Some(1), "{word}");
+    }
+}

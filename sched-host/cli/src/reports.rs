@@ -6,7 +6,7 @@ mod pretty;
 use miette::{Diagnostic, Report};
 use sched_text::terminal::escaped;
 use std::ffi::OsString;
-use std::io::{Write, stderr};
+use std::io::{ErrorKind, Write, stderr};
 use std::process::ExitCode;
 
 pub(super) use pretty::set_up;
@@ -33,10 +33,17 @@ pub(super) fn failed(report: &Report, json: bool) -> ExitCode {
 
 /// Writes the error about the command line, or the requested help.
 pub(super) fn not_understood(error: &clap::Error, json: bool) -> ExitCode {
+    if !error.use_stderr() {
+        return match error.print().and_then(|()| std::io::stdout().flush()) {
+            Err(why) if why.kind() != ErrorKind::BrokenPipe => {
+                set_up();
+                failed(&miette!("the output could not be written: {why}"), json)
+            }
+            _ => ExitCode::SUCCESS,
+        };
+    }
     // A failure to write this cannot be reported anywhere.
-    let _ = if !error.use_stderr() {
-        error.print()
-    } else if json {
+    let _ = if json {
         let line = serde_json::json!({ "error": json::usage(error) }).to_string();
         writeln!(stderr(), "{}", escaped(&line, false))
     } else {

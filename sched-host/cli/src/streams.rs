@@ -158,7 +158,8 @@ pub(super) fn report<R>(takes: bool, out: &mut dyn Write, write: impl FnOnce(&mu
 const INPUTS: [&str; 7] = ["policies", "named", "workload", "graph", "platform", "xml", "matrix"];
 const OUTPUTS: [&str; 6] = ["trace", "gantt", "record", "events", "html", "output"];
 
-/// Refuses `-` for two inputs, or two outputs, of the command in `matches`, and one file for two outputs.
+/// Refuses `-` for two inputs, or two outputs, of the command in `matches`, one file for two outputs, and files without
+/// a name.
 ///
 /// # Errors
 /// The error with the fix.
@@ -173,6 +174,9 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), String> {
     let mut files: Vec<(PathBuf, &str)> = Vec::new();
     for id in OUTPUTS {
         for name in given(matches, id).filter(|name| *name != STREAM) {
+            if name.is_empty() {
+                return Err(format!("the name of the file for --{id} is empty: name a file, or `-`"));
+            }
             let Some(file) = replaced(Path::new(name)) else { continue };
             if let Some((_, other)) = files.iter().find(|(known, _)| *known == file) {
                 return Err(format!(

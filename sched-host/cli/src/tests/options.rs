@@ -169,4 +169,8 @@ fn one_file_takes_one_output() {
     let error = refused("sched simulate cholesky --trace a.json --events ./a.json");
     assert!(error.contains("`./a.json` is given for --trace and for --events: name another file for one"), "{error}");
     assert_eq!(refused("sched simulate cholesky --trace a.json --events b.json"), "");
+    for line in ["sched run lu --record ", "sched compare lu --html ", "sched simulate lu --events "] {
+        assert!(refused(line).contains("is empty: name a file"), "{line}");
+    }
+    assert!(refused("sched model plot gemm -o a.png").contains("must end in .svg"));
 }
