@@ -73,7 +73,7 @@ use values::seconds;
 ///
 /// With --json, the output is one object on the standard output. Its lists have one element for each run, policy or
 /// file, even if there is only one. An error is a line {"error": {"message": …}} on the standard error, a warning a
-/// line {"warning": …}, and what is logged (--log) a line {"log": …}.
+/// line {"warning": …}, a note a line {"note": …}, and what is logged (--log) a line {"log": …}.
 ///
 /// Exit codes: 0 success; 1 the command failed (the message says why); 2 invalid command line.
 #[derive(Parser, Debug)]
