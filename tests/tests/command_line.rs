@@ -10,8 +10,12 @@ const MINE: &str = r#"policy "mine" { fifo { eager { each "worker" { worker } } 
 
 /// A run that succeeds, and writes nothing but notes to the standard error.
 fn good(ran: Ran) -> Ran {
-    assert!(ran.code == 0 && ran.err.lines().all(|line| line.contains("note: ")), "{ran:?}");
+    assert!(ran.code == 0 && ran.err.lines().all(is_note), "{ran:?}");
     ran
+}
+
+fn is_note(line: &str) -> bool {
+    line.starts_with("note: ") || line.starts_with("{\"note\":")
 }
 
 /// The only object on the standard error.
@@ -313,4 +317,13 @@ fn parameters_are_set_for_all_policies_or_for_one_of_several() {
     assert!(ran.code == 1 && ran.err.contains("policy `tree-eager` has no component `mct`"), "{ran:?}");
     let ran = sched(&["tree", "--set", "beta=3"]);
     assert!(ran.code == 2 && ran.err.contains("sets no parameter of a component"), "{ran:?}");
+}
+
+#[test]
+fn help_and_version_that_cannot_be_written_are_failures() {
+    for word in ["--help", "--version"] {
+        let full = fs::File::options().write(true).open("/dev/full").expect("it is always there");
+        let status = command(&[word]).stdout(full).status().expect("it runs");
+        assert_eq!(status.code(), Some(1), "{word}");
+    }
 }

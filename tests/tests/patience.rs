@@ -6,7 +6,7 @@ use sched_tests::plugin_folder::{LIFO, fixture_folder};
 use sched_tests::program::{command, sched};
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -62,9 +62,50 @@ fn a_component_that_does_not_come_back_ends_the_program_which_names_it() {
 }
 
 #[test]
-fn a_program_that_watches_its_plugins_takes_a_new_build_into_use() {
+fn a_component_that_ends_the_program_is_named_and_is_no_success() {
+    let plugins = fixture_folder(&["misbehaving"]);
+    let plugins = plugins.path().to_str().expect("text");
     let folder = tempfile::tempdir().expect("a folder");
+    let policy = policy(folder.path(), r#"sticks in="exit push_task" { eager { each "worker" { worker } } }"#);
+    let small = ["--policy", &policy, "--tiles", "3"];
+    for command in
+        [[RUN, &small, &["--tile-size", "24"]].concat(), [SIMULATE, &small].concat(), vec!["check", "--run", &policy]]
+    {
+        let ran = sched(&[&command[..], &["--plugin-dir", plugins, "--json"]].concat());
+        let error: serde_json::Value = serde_json::from_str(&ran.err).unwrap_or_else(|why| panic!("{why}: {ran:?}"));
+        let said = error["error"]["message"].as_str().expect("a message");
+        let named = "component `sticks` of misbehaving, node `sticks`: `push_task` (thread";
+        assert!(ran.code == 1 && said.contains(named) && error["error"]["code"] == "sched::ended", "{ran:?}");
+        assert_eq!(ran.out, "", "{ran:?}");
+    }
+}
+
+#[test]
+fn a_plugin_that_hangs_when_it_is_tried_costs_no_more_than_the_patience() {
+    let plugins = fixture_folder(&["hangs-in-build"]);
+    let options = ["plugins", "--plugin-dir", plugins.path().to_str().expect("text"), "--patience", "1"];
+    let ran = sched(&options);
+    assert!(ran.code == 0 && ran.out.contains("it does not come back within 2 s"), "{ran:?}");
+}
+
+#[test]
+fn a_program_that_watches_its_plugins_takes_a_new_build_into_use() {
     let builds = [stock_plugin(LIFO, Profile::Debug), fixtures::plugin("duplicate-name")];
+    let said = watched(&builds, "lifo", "context `default` uses them");
+    assert!(said.iter().any(|line| line.contains("plugins: ") && line.contains("lifo.so")), "{said:?}");
+}
+
+#[test]
+fn a_program_that_watches_its_plugins_says_why_a_new_build_is_of_no_use() {
+    let builds = ["misbehaving", "own-fifo"].map(fixtures::plugin);
+    let said = watched(&builds, "panics-in-push after=1000000000", "context `default` goes on as it was");
+    let line = said.last().expect("it is said");
+    assert!(line.contains("there is no component `panics-in-push`"), "{line}");
+}
+
+/// What a run says whose `root` is of the first of these builds, up to the line with `awaited`; the builds take turns.
+fn watched(builds: &[PathBuf; 2], root: &str, awaited: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("lifo.so");
     // As a linker does it that does not write in place.
     let put = |build: usize| {
@@ -72,7 +113,7 @@ fn a_program_that_watches_its_plugins_takes_a_new_build_into_use() {
         fs::copy(&builds[build], &next).and_then(|_| fs::rename(&next, &file)).expect("it can be replaced");
     };
     put(0);
-    let policy = policy(folder.path(), "lifo { eager { each \"worker\" { worker } } }");
+    let policy = policy(folder.path(), &format!("{root} {{ eager {{ each \"worker\" {{ worker }} }} }}"));
     let plugins = folder.path().to_str().expect("text");
     // The run would take minutes: it is ended when it has said what is waited for.
     let words = ["run", "cholesky", "--workers", "1", "--tiles", "150", "--tile-size", "8", "--watch-plugins"];
@@ -83,10 +124,14 @@ fn a_program_that_watches_its_plugins_takes_a_new_build_into_use() {
     let reader = std::thread::spawn(move || errors.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
     let mut said = Vec::new();
     let mut builds = [1, 0].into_iter().cycle();
-    let used = loop {
+    let found = loop {
         match lines.recv_timeout(Duration::from_secs(2)) {
-            Ok(line) if line.contains("context `default` uses them") => break true,
-            Ok(line) => said.push(line),
+            Ok(line) => {
+                said.push(line);
+                if said.last().is_some_and(|line| line.contains(awaited)) {
+                    break true;
+                }
+            }
             // It may not have begun to watch when the last build came: here is another.
             Err(RecvTimeoutError::Timeout) => put(builds.next().expect("there are always more")),
             Err(RecvTimeoutError::Disconnected) => break false,
@@ -94,7 +139,8 @@ fn a_program_that_watches_its_plugins_takes_a_new_build_into_use() {
     };
     let _ = run.kill();
     run.wait().expect("it ends");
-    assert!(used && said.iter().any(|line| line.contains("plugins: ") && line.contains("lifo.so")), "{said:?}");
     drop(lines);
     let _ = reader.join();
+    assert!(found, "{said:?}");
+    said
 }

@@ -196,6 +196,10 @@ fn a_parameter_shows_what_only_it_makes_a_component_do() {
     assert_eq!((ran.code, found(&components[0].1)), (1, vec!["returns"]), "{ran:?}");
     let calls = calls(&components[0].1, "returns");
     assert!(calls.last().is_some_and(|call| call.starts_with("can_push")), "{calls:?}");
+    let ran = with("in=exit task_ended");
+    let row = &self::components(&ran)[0].1;
+    let problem = row["policies"][0]["run"]["problem"].as_str().unwrap_or_default();
+    assert!(ran.code == 1 && problem.contains("ended the process") && problem.contains("`task_ended`"), "{ran:?}");
     let unknown = with("of=can_push");
     assert!(unknown.code == 1 && unknown.err.contains("no examined component has a parameter `of`"), "{unknown:?}");
     let wrong = tested(&file, &["--component", "panics-in-push", "--param", "after=soon"]);

@@ -37,6 +37,22 @@ fn its_policies_are_valid_on_several_machines() {
 }
 
 #[test]
+fn its_command_with_another_value_runs() {
+    let page = page();
+    let line =
+        page.lines().find(|line| line.starts_with("sched run ") && line.contains(" --set ")).expect("it has one");
+    let words: Vec<&str> = line.split(' ').skip(1).collect();
+    let name = words.iter().find_map(|word| word.strip_suffix(".kdl")).expect("it names a file of the page");
+    let text = page.split("```kdl\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
+    let text = text.into_iter().find(|text| text.contains(&format!("policy \"{name}\""))).expect("the policy is there");
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join(format!("{name}.kdl")), text).expect("the file can be written");
+    let small = ["--tiles", "3", "--tile-size", "8"];
+    let ran = program::command(&[&words[..], &small].concat()).current_dir(folder.path()).output().expect("it runs");
+    assert!(ran.status.success(), "{line}: {}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
 fn it_names_every_level() {
     let page = page();
     let missing: Vec<&str> =

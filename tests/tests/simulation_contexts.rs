@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use sched_core::WorkerId;
 use sched_host::graph::generate::{Layered, cholesky, independent, layered};
-use sched_host::graph::{ContextId, Task, TaskGraph, TaskId};
+use sched_host::graph::{ContextId, Task, TaskGraph, TaskId, Where};
 use sched_host::policy::{PolicyEdit, library};
 use sched_host::sim::platform::find;
 use sched_host::sim::{Context, Platform, SimError, SimOutcome, Simulation, When};
@@ -286,6 +286,12 @@ fn what_is_wrong_with_contexts_is_said() {
     insta::assert_snapshot!(error(with(alpha().priorities(0..=5))), @"task 0 has priority 7; context `alpha` has 0 to 5 (choose a priority in that range, or change the range of the context)");
     insta::assert_snapshot!(error(with(alpha()).swap_policy("alpa", "tree-ws", When::At(ms(1)))), @"there is no context `alpa` (did you mean `alpha`?)");
     insta::assert_snapshot!(error(with(alpha()).remove_workers("alpha", [5], When::At(ms(1)))), @"context `alpha` cannot be changed: there is no worker 5, only workers 0 to 1");
+    let mut restricted = graph.clone();
+    restricted.tasks[0].only = Some(Box::new(Where::worker(1)));
+    let with_first = || start(&restricted, &machine).context(alpha().workers([0]));
+    insta::assert_snapshot!(error(with_first()), @"no worker of context `alpha` may execute 1 task of kind `k` (first task 0, restricted to 1) (give the context a worker that can execute them, or restrict them to other places)");
+    let more = with_first().add_workers("alpha", [1], When::At(ms(1)));
+    assert!(more.run().is_ok(), "the second worker comes later");
     insta::assert_snapshot!(error(with(alpha().workers([]))), @r"
     the scheduler kept 1 of 1 tasks: nothing more can happen at 0 ns
       context `alpha` has tasks and no workers (give these contexts workers)
@@ -349,6 +355,12 @@ fn wrong_contexts_on_the_command_line_are_corrected() {
         1,
         &["--context", "a:workers=9", "--swap-to", "tree-hft"],
         &["cannot be changed", "did you mean `tree-heft`?"],
+    );
+    let cuda = ["--context", "a:workers=0", "--where", "potrf=cuda"];
+    error(
+        1,
+        &cuda,
+        &["no worker of context `a` may execute 3 tasks of kind `potrf` (first task 0, restricted to cuda)"],
     );
     error(2, &["--context", "a:wokers=1"], &["a context has no `wokers`: did you mean `workers`?"]);
     error(2, &["--swap-to", "tree-ws@noon"], &["`noon` is not a time"]);

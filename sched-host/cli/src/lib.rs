@@ -7,6 +7,7 @@ pub mod compare;
 pub mod completions;
 mod contexts;
 mod devices;
+mod early_end;
 mod energy;
 mod format;
 pub mod graph;
@@ -48,6 +49,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use miette::IntoDiagnostic;
 use output::Output;
 use plugins::PluginOptions;
+use sched_tree::exit_guard;
+use sched_tree::plugin::set_trial_patience;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -70,7 +73,7 @@ use values::seconds;
 ///
 /// With --json, the output is one object on the standard output. Its lists have one element for each run, policy or
 /// file, even if there is only one. An error is a line {"error": {"message": …}} on the standard error, a warning a
-/// line {"warning": …}, and what is logged (--log) a line {"log": …}.
+/// line {"warning": …}, a note a line {"note": …}, and what is logged (--log) a line {"log": …}.
 ///
 /// Exit codes: 0 success; 1 the command failed (the message says why); 2 invalid command line.
 #[derive(Parser, Debug)]
@@ -125,6 +128,8 @@ pub fn main() -> ExitCode {
     reports::set_up();
     log::begin(cli.log_level, json);
     watchdog::begin(cli.patience, json);
+    set_trial_patience(cli.patience);
+    early_end::begin();
     let mut out = Output::new(std::io::BufWriter::new(std::io::stdout().lock()));
     let done = run(&cli, &mut out).and_then(|code| out.flush().into_diagnostic().map(|()| code));
     if done.is_err() {
@@ -132,6 +137,7 @@ pub fn main() -> ExitCode {
         let _ = out.flush();
     }
     log::finish();
+    exit_guard::expect_end();
     done.unwrap_or_else(|report| reports::failed(&report, json))
 }
 

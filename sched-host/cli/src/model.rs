@@ -8,6 +8,7 @@ mod show;
 
 use crate::format::{FormatOptions, text_or_json};
 use crate::json;
+use crate::pictures::svg_file;
 use crate::streams::Target;
 use crate::values::machine_name;
 use clap::Subcommand;
@@ -83,7 +84,7 @@ struct PlotArgs {
     energy: bool,
 
     /// File of the picture; `-` is the standard output
-    #[arg(long, short, value_name = "FILE.svg", default_value = "-")]
+    #[arg(long, short, value_name = "FILE.svg", default_value = "-", value_parser = svg_file)]
     output: Target,
 }
 

@@ -34,7 +34,11 @@ fn trace_file(name: &str) -> Result<Target, String> {
     Ok(target(name))
 }
 
-fn svg_file(name: &str) -> Result<Target, String> {
+/// A file for a drawing.
+///
+/// # Errors
+/// If its name is that of another kind of file.
+pub(super) fn svg_file(name: &str) -> Result<Target, String> {
     let is_svg = Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
     if is_svg || name == STREAM {
         Ok(target(name))

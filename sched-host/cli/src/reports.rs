@@ -3,10 +3,10 @@
 mod json;
 mod pretty;
 
-use miette::{Diagnostic, Report};
+use miette::{Diagnostic, Report, miette};
 use sched_text::terminal::escaped;
 use std::ffi::OsString;
-use std::io::{Write, stderr};
+use std::io::{ErrorKind, Write, stderr};
 use std::process::ExitCode;
 
 pub(super) use pretty::set_up;
@@ -33,10 +33,17 @@ pub(super) fn failed(report: &Report, json: bool) -> ExitCode {
 
 /// Writes the error about the command line, or the requested help.
 pub(super) fn not_understood(error: &clap::Error, json: bool) -> ExitCode {
+    if !error.use_stderr() {
+        return match error.print().and_then(|()| std::io::stdout().flush()) {
+            Err(why) if why.kind() != ErrorKind::BrokenPipe => {
+                set_up();
+                failed(&miette!("the output could not be written: {why}"), json)
+            }
+            _ => ExitCode::SUCCESS,
+        };
+    }
     // A failure to write this cannot be reported anywhere.
-    let _ = if !error.use_stderr() {
-        error.print()
-    } else if json {
+    let _ = if json {
         let line = serde_json::json!({ "error": json::usage(error) }).to_string();
         writeln!(stderr(), "{}", escaped(&line, false))
     } else {
@@ -62,9 +69,16 @@ pub(super) fn without_repetition<E: Diagnostic>(errors: Vec<E>) -> Vec<E> {
     errors.into_iter().filter(is_new).collect()
 }
 
-/// Writes a warning to the standard error.
+/// A warning or a note as it is written to the standard error. In JSON its key says what it is.
 pub(super) fn warning(text: &str, json: bool) -> String {
-    let shown = if json { serde_json::json!({ "warning": text }).to_string() } else { text.to_owned() };
+    let shown = match (json, text.strip_prefix("note: ")) {
+        (false, _) => text.to_owned(),
+        (true, Some(note)) => serde_json::json!({ "note": note }).to_string(),
+        (true, None) => {
+            let bare = text.strip_prefix("warning: ").unwrap_or(text);
+            serde_json::json!({ "warning": bare }).to_string()
+        }
+    };
     escaped(&shown, false).into_owned()
 }
 
@@ -78,6 +92,17 @@ pub(super) fn warn(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_warning_says_once_that_it_is_one() {
+        for (text, json) in [
+            ("warning: two share a core", r#"{"warning":"two share a core"}"#),
+            ("two share a core", r#"{"warning":"two share a core"}"#),
+            ("note: two share a core", r#"{"note":"two share a core"}"#),
+        ] {
+            assert_eq!((warning(text, true).as_str(), warning(text, false).as_str()), (json, text));
+        }
+    }
 
     #[test]
     fn json_is_recognised_before_the_command_line_is_understood() {

@@ -1,10 +1,14 @@
-//! Standard streams, named `-` instead of a file.
+//! Destinations of output: files, and standard streams, named `-` instead of a file.
+
+mod draft;
 
 use clap::ArgMatches;
+use draft::Draft;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::convert::Infallible;
+use std::ffi::OsStr;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -90,61 +94,6 @@ pub(super) struct Sink {
     file: Option<Draft>,
 }
 
-/// A file that is being written. Until that is complete, the old one stays.
-#[derive(Debug)]
-struct Draft {
-    file: File,
-    /// Its path so far and at the end; `None` for a pipe or a device.
-    paths: Option<(PathBuf, PathBuf)>,
-}
-
-impl Draft {
-    fn new(path: &Path) -> std::io::Result<Draft> {
-        // What a link leads to is replaced, not the link.
-        let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        match fs::metadata(path) {
-            // The file must be writable itself, whatever its folder allows.
-            Ok(there) if there.is_file() => drop(File::options().append(true).open(path)?),
-            Ok(_) => return Ok(Draft { file: File::options().write(true).open(path)?, paths: None }),
-            Err(_) => {}
-        }
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{}.draft", std::process::id()));
-        let draft = PathBuf::from(name);
-        let file = File::create_new(&draft)?;
-        if let Ok(there) = fs::metadata(path) {
-            file.set_permissions(there.permissions())?;
-        }
-        Ok(Draft { file, paths: Some((draft, path.clone())) })
-    }
-
-    /// Makes it the file.
-    fn complete(&mut self) -> std::io::Result<()> {
-        match self.paths.take() {
-            Some((draft, path)) => fs::rename(&draft, path).inspect_err(|_| _ = fs::remove_file(&draft)),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Write for Draft {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.file.flush()
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        if let Some((draft, _)) = &self.paths {
-            let _ = fs::remove_file(draft);
-        }
-    }
-}
-
 impl Sink {
     /// Target.
     pub(super) fn target(&self) -> &Target {
@@ -209,22 +158,51 @@ pub(super) fn report<R>(takes: bool, out: &mut dyn Write, write: impl FnOnce(&mu
 const INPUTS: [&str; 7] = ["policies", "named", "workload", "graph", "platform", "xml", "matrix"];
 const OUTPUTS: [&str; 6] = ["trace", "gantt", "record", "events", "html", "output"];
 
-/// Refuses `-` for two inputs, or two outputs, of the command in `matches`.
+/// Refuses `-` for two inputs, or two outputs, of the command in `matches`, one file for two outputs, and files without
+/// a name.
 ///
 /// # Errors
 /// The error with the fix.
 pub(super) fn check(matches: &ArgMatches) -> Result<(), String> {
     for (ids, stream) in [(&INPUTS[..], "input"), (&OUTPUTS[..], "output")] {
-        let count = |id: &&str| {
-            let raw = matches.try_get_raw(id).ok().flatten();
-            raw.map_or(0, |values| values.filter(|value| *value == STREAM).count())
-        };
+        let count = |id: &&str| given(matches, id).filter(|value| *value == STREAM).count();
         let named: usize = ids.iter().map(count).sum();
         if named > 1 {
             return Err(format!("`-` is given {named} times for the standard {stream}, which can be used once"));
         }
     }
+    let mut files: Vec<(PathBuf, &str)> = Vec::new();
+    for id in OUTPUTS {
+        for name in given(matches, id).filter(|name| *name != STREAM) {
+            if name.is_empty() {
+                return Err(format!("the name of the file for --{id} is empty: name a file, or `-`"));
+            }
+            let Some(file) = replaced(Path::new(name)) else { continue };
+            if let Some((_, other)) = files.iter().find(|(known, _)| *known == file) {
+                return Err(format!(
+                    "`{}` is given for --{other} and for --{id}: name another file for one of them",
+                    Path::new(name).display()
+                ));
+            }
+            files.push((file, id));
+        }
+    }
     matches.subcommand().map_or(Ok(()), |(_, below)| check(below))
+}
+
+/// Values of an option on the command line.
+fn given<'m>(matches: &'m ArgMatches, id: &str) -> impl Iterator<Item = &'m OsStr> + use<'m> {
+    matches.try_get_raw(id).ok().flatten().into_iter().flatten()
+}
+
+/// The file that an output to `path` replaces, by one of its names; `None` for a pipe or a device.
+fn replaced(path: &Path) -> Option<PathBuf> {
+    if let Ok(there) = fs::canonicalize(path) {
+        return there.is_file().then_some(there);
+    }
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    Some(folder.join(path.file_name()?))
 }
 
 #[cfg(test)]

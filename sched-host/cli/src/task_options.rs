@@ -1,8 +1,10 @@
 //! `--where KIND=PLACES` and `--sched-data KIND=NUMBER`: what the user says of the tasks of a kind.
 
 use miette::miette;
+use sched_core::Arch;
 use sched_graph::{TaskGraph, Where};
 use sched_runtime::Builder;
+use sched_runtime::context::SchedContext;
 use sched_text::did_you_mean;
 
 /// Settings of tasks by their kinds.
@@ -78,6 +80,47 @@ impl TaskOptions {
             builder = builder.sched_data(kind, *data);
         }
         builder
+    }
+
+    /// Checks, before anything runs, that each context with workers has one for the tasks of each kind of `graph`. Cores
+    /// execute all kinds, devices those `on_devices`.
+    ///
+    /// # Errors
+    /// All contexts and kinds without such a worker.
+    pub(super) fn check_contexts(
+        &self,
+        contexts: &[SchedContext],
+        graph: &TaskGraph,
+        on_devices: &[&str],
+    ) -> miette::Result<()> {
+        let mut lines = Vec::new();
+        for context in contexts {
+            let is_able = |kind: &str| {
+                let places = setting(&self.places, kind);
+                let has_kernel = |arch| arch == Arch::CPU || on_devices.contains(&kind);
+                context.has_worker(|worker, arch| {
+                    has_kernel(arch) && places.is_none_or(|places| places.allows(worker, arch))
+                })
+            };
+            let unable = graph.kinds.iter().map(|kind| &*kind.name).filter(|kind| !is_able(kind));
+            let unable: Vec<String> = unable
+                .map(|kind| match setting(&self.places, kind) {
+                    Some(places) => format!("tasks of kind `{kind}` (restricted to {places})"),
+                    None => format!("tasks of kind `{kind}`"),
+                })
+                .collect();
+            if !context.workers().is_empty() && !unable.is_empty() {
+                lines.push(format!("no worker of context `{}` may execute {}", context.name(), unable.join(", ")));
+            }
+        }
+        if lines.is_empty() {
+            return Ok(());
+        }
+        Err(miette!(
+            help = "give the context a worker that may: --context NAME:workers=0-3; or change --where",
+            "{}",
+            lines.join("\n")
+        ))
     }
 
     fn check(&self, graph: &TaskGraph) -> miette::Result<()> {

@@ -3,6 +3,7 @@
 use super::reports;
 use miette::{Diagnostic, Report};
 use sched_tree::attendance::{OverdueCall, Watch};
+use sched_tree::exit_guard;
 use std::fmt;
 use std::time::Duration;
 
@@ -39,6 +40,7 @@ pub(super) fn begin(patience: Duration, json: bool) {
             let overdue = calls.overdue(patience);
             if !overdue.is_empty() {
                 reports::failed(&Report::new(Stuck(overdue)), json);
+                exit_guard::expect_end();
                 std::process::exit(1);
             }
         }

@@ -94,7 +94,7 @@ impl std::fmt::Display for Bounds {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Bounds { critical_path, area, mixed, transfers } = self;
         write!(f, "critical path {critical_path:.6} s, area {area:.6} s, mixed {mixed:.6} s")?;
-        if *transfers > self.best() { write!(f, ", with transfers {transfers:.6} s") } else { Ok(()) }
+        if *transfers > self.best() { write!(f, ", with whole tasks and transfers {transfers:.6} s") } else { Ok(()) }
     }
 }
 

@@ -52,21 +52,25 @@ impl FileFormat {
         let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
         match extension.map(str::to_ascii_lowercase).as_deref() {
             Some("rec") => return Some(FileFormat::TasksRec),
-            Some("json") => return Some(FileFormat::of_json(text)),
+            Some("json") => return FileFormat::of_json(text),
             Some("stg" | "std") => return Some(FileFormat::Stg),
             _ => {}
         }
         let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
         match line.chars().next()? {
-            '{' => Some(FileFormat::of_json(text)),
+            '{' => FileFormat::of_json(text),
             '0'..='9' => Some(FileFormat::Stg),
             _ if tasks_rec::is_field(line) => Some(FileFormat::TasksRec),
             _ => None,
         }
     }
 
-    fn of_json(text: &str) -> FileFormat {
-        if native::is_named(text) { FileFormat::Native } else { FileFormat::WfFormat }
+    /// An empty text is told by its format, too.
+    fn of_json(text: &str) -> Option<FileFormat> {
+        match native::is_named(text) {
+            true => Some(FileFormat::Native),
+            false => (text.trim().is_empty() || wf_format::is_named(text)).then_some(FileFormat::WfFormat),
+        }
     }
 
     /// Name of a graph in this format in messages.
@@ -120,7 +124,7 @@ fn guessed(name: &str, text: Result<String, Unread>) -> Result<TaskGraph, GraphF
 /// As [`read`].
 pub fn parse(name: &str, text: String, format: Option<FileFormat>) -> Result<TaskGraph, GraphFileError> {
     let Some(format) = format.or_else(|| FileFormat::guess(name, &text)) else {
-        let known = "known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json) and the Standard Task Graph format (*.stg)";
+        let known = "known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json, with a member `workflow`) and the Standard Task Graph format (*.stg)";
         return Err(Found::only("it is in no known format", Some(known)).into_error(name, "a task graph", text));
     };
     let read = match format {

@@ -7,6 +7,7 @@ use parking_lot::{Mutex, RwLock};
 use sched_core::{Arch, Estimate};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Default number of samples that an estimate needs; see [`Models::minimum_samples`].
 pub const MINIMUM_SAMPLES: u64 = 10;
@@ -35,6 +36,7 @@ pub struct Models {
     minimum: u64,
     codelets: RwLock<BTreeMap<String, Arc<CodeletModel>>>,
     problems: Mutex<Vec<ModelError>>,
+    failure_is_told: AtomicBool,
 }
 
 impl Models {
@@ -47,6 +49,7 @@ impl Models {
             minimum: MINIMUM_SAMPLES,
             codelets: RwLock::default(),
             problems: Mutex::default(),
+            failure_is_told: AtomicBool::new(false),
         }
     }
 
@@ -183,7 +186,14 @@ impl Models {
                 }
             }
         }
+        self.failure_is_told.store(!failed.is_empty(), Relaxed);
         if failed.is_empty() { Ok(moved) } else { Err(failed) }
+    }
+
+    /// Whether the last [`save`](Self::save) failed, so that its caller has the reasons.
+    #[must_use]
+    pub fn failure_is_told(&self) -> bool {
+        self.failure_is_told.load(Relaxed)
     }
 
     /// Takes the problems of reading since the last call.

@@ -93,6 +93,18 @@ impl Store {
         Ok(self.directory.join(format!("{symbol}.{EXTENSION}")))
     }
 
+    /// Creates the directory of the machine, unless it is there, and checks that models can be stored in it.
+    ///
+    /// # Errors
+    /// If the directory cannot be written.
+    pub fn prepare(&self) -> Result<(), ModelError> {
+        let _lock = self.lock()?;
+        let path = self.directory.join(format!("writable.{DRAFT}"));
+        File::create(&path)
+            .and_then(|_| fs::remove_file(&path))
+            .map_err(|error| ModelError::io(&path, "written", error))
+    }
+
     /// Names of the models, in order; empty if there is no directory.
     ///
     /// # Errors

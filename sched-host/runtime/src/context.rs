@@ -53,6 +53,7 @@ pub(crate) use roster::{ContextCore, Roster};
 pub use sched_tree::context::ContextError;
 
 use crate::{RunError, Submitter};
+use sched_core::{Arch, WorkerId};
 use sched_graph::ContextId;
 use sched_policy::Policy;
 use sched_sync::in_flight::Counts;
@@ -188,6 +189,15 @@ impl SchedContext {
     #[must_use]
     pub fn workers(&self) -> Vec<u32> {
         self.context.config().workers.iter().map(|worker| worker.0).collect()
+    }
+
+    /// Whether some worker that tasks of the context may come to now is `able`. It is one of its workers, or any worker
+    /// where its policy shares a part between contexts.
+    pub fn has_worker(&self, able: impl Fn(WorkerId, Arch) -> bool) -> bool {
+        let (config, facts) = (self.context.config(), &self.submitter.core.facts);
+        let is_shared = config.policy.shared.iter().any(|shared| shared.between_contexts);
+        let mut workers = (0..).map(WorkerId).zip(facts);
+        workers.any(|(worker, facts)| (is_shared || config.workers.contains(worker)) && able(worker, facts.arch))
     }
 
     /// The lowest priority that its tasks may have.

@@ -72,6 +72,8 @@ pub(crate) struct Core {
     /// Slots that never held a job.
     fresh: Mutex<Vec<TaskPlace>>,
     pub(crate) stop: AtomicBool,
+    /// Whether the program has the report of a stall, after which not all tasks have ended.
+    pub(crate) stall_is_told: AtomicBool,
     /// Threads of the runtime that have ended.
     pub(crate) ended: Ended,
     pub(crate) outcomes: Outcomes,
@@ -178,6 +180,7 @@ impl Core {
             quiet_hook: QuietHook::default(),
             fresh: Mutex::default(),
             stop: AtomicBool::new(false),
+            stall_is_told: AtomicBool::new(false),
             ended: Ended::default(),
             outcomes,
             quiet_period: start.quiet_period,

@@ -370,11 +370,18 @@ impl Drop for Runtime {
 
 /// Waits for all tasks and stops the workers, then gives up the claim on their PUs.
 fn end(core: &Core, threads: Vec<JoinHandle<()>>, claim: Option<Claim>) {
-    if let Err(RunError::Stalled(report)) = core.wait_all() {
+    // The program has the report of a stall that it waited for.
+    let is_told = core.stall_is_told.load(Relaxed);
+    if let Err(RunError::Stalled(report)) = core.wait_all()
+        && !is_told
+    {
         tracing::error!("tasks are left behind: {report}");
     }
     core.roster.contexts().for_each(|context| context.end());
-    if let Some(Err(errors)) = core.models.as_ref().map(|models| models.save()) {
+    if let Some(models) = &core.models
+        && !models.failure_is_told()
+        && let Err(errors) = models.save()
+    {
         errors.iter().for_each(|error| tracing::error!("what was measured is not stored: {error}"));
     }
     core.stop.store(true, SeqCst);

@@ -53,7 +53,10 @@ impl Core {
             worker.serve(UntilDone::new(&done, looks, period, go_on));
         });
         match stall {
-            Some(report) => Err(RunError::Stalled(report)),
+            Some(report) => {
+                self.stall_is_told.store(true, Relaxed);
+                Err(RunError::Stalled(report))
+            }
             None => Ok(()),
         }
     }
@@ -79,6 +82,7 @@ impl Core {
         if !self.is_finished() {
             self.wait_until(None, Looks::Seldom, || self.is_finished())?;
         }
+        self.stall_is_told.store(false, Relaxed);
         self.report_failures(None)
     }
 

@@ -37,6 +37,13 @@ pub enum SimError {
         /// These tasks, by kind.
         tasks: Vec<Nowhere>,
     },
+    /// No worker of a context can execute some of its tasks.
+    #[error("{}", .tasks.iter().map(|(context, tasks)| format!("no worker of context `{context}` may execute {tasks}")).collect::<Vec<_>>().join("\n"))]
+    #[diagnostic(help("give the context a worker that can execute them, or restrict them to other places"))]
+    NowhereInContext {
+        /// Names of the contexts, with these tasks by kind.
+        tasks: Vec<(String, Nowhere)>,
+    },
     /// The data at home on a memory node does not fit there.
     #[error("the data of the graph takes {needed} bytes of the memory `{memory}`, which has {capacity}")]
     #[diagnostic(help("use fewer or smaller tiles, or a platform with a larger memory"))]
@@ -206,7 +213,7 @@ pub struct Unknown {
 pub struct Nowhere {
     /// Name of the kind.
     pub kind: String,
-    /// Places that the first of them is restricted to.
+    /// Places that the first of them is restricted to; empty if it is not.
     pub places: String,
     /// Number of the first of them.
     pub first: u32,
@@ -217,7 +224,8 @@ pub struct Nowhere {
 impl fmt::Display for Nowhere {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Nowhere { kind, places, first, tasks } = self;
-        write!(f, "{} of kind `{kind}` (first task {first}, restricted to {places})", task_count(*tasks as u64))
+        write!(f, "{} of kind `{kind}` (first task {first}", task_count(*tasks as u64))?;
+        if places.is_empty() { f.write_str(")") } else { write!(f, ", restricted to {places})") }
     }
 }
 

@@ -45,6 +45,7 @@ pub mod platform;
 mod power;
 mod priorities;
 mod recorder;
+mod restrictions;
 #[cfg(test)]
 mod tests;
 
@@ -61,7 +62,7 @@ use context::Change;
 use engine::{Engine, Opening, PlannedChange, PolicyEnv, Supervision};
 use lengths::Lengths;
 use sched_core::WorkerSet;
-use sched_graph::{KindId, TaskGraph, TaskId};
+use sched_graph::{TaskGraph, TaskId};
 use sched_policy::{Policy, PolicyEdit};
 use sched_trace::{Event, Observer};
 use sched_tree::TreeObserver;
@@ -69,7 +70,6 @@ use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{ContextError, WantedPolicy, worker_ids};
 use sched_tree::hypervisor::{Goals, Hypervisor};
 use sched_tree::plugin::Registry;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A simulation that is being set up.
@@ -270,7 +270,10 @@ impl Simulation {
         let teams = !changes.is_empty() || governed.is_some() || contexts.iter().any(has_teams);
         let combined = if teams { platform.combined_members() } else { Vec::new() };
         let lengths = Lengths::new(&self.graph, &platform, &combined)?;
-        check_restrictions(&self.graph, &platform, &lengths)?;
+        restrictions::check(&self.graph, &platform, &lengths)?;
+        if governed.is_none() {
+            restrictions::check_contexts(&self.graph, &platform, &lengths, &contexts, &changes)?;
+        }
         overflow::check(&self.graph, &platform, &lengths)?;
         let dependencies = self.graph.dependencies();
         check_homes(&self.graph, &platform)?;
@@ -373,27 +376,6 @@ fn check_contexts(graph: &TaskGraph, contexts: &[Opening]) -> Result<(), SimErro
         }
     }
     Ok(())
-}
-
-/// Checks that each task is restricted to places with a worker that can execute it.
-fn check_restrictions(graph: &TaskGraph, platform: &Platform, lengths: &Lengths) -> Result<(), SimError> {
-    let mut kinds: BTreeMap<KindId, Nowhere> = BTreeMap::new();
-    for (id, task) in graph.ids().zip(&graph.tasks) {
-        let Some(places) = task.only.as_deref().filter(|_| graph.kind_of(task).runs) else { continue };
-        if platform.remaining(task, lengths.archs(lengths.row(id))).is_none() {
-            let first = || Nowhere {
-                kind: graph.kind_of(task).name.clone(),
-                places: places.to_string(),
-                first: id.0,
-                tasks: 0,
-            };
-            kinds.entry(task.kind).or_insert_with(first).tasks += 1;
-        }
-    }
-    match kinds.is_empty() {
-        true => Ok(()),
-        false => Err(SimError::Nowhere { platform: platform.name.clone(), tasks: kinds.into_values().collect() }),
-    }
 }
 
 /// Checks that all data fits into the memory nodes on which it is at home.

@@ -117,6 +117,14 @@ pub struct Post {
     pub plugin: String,
 }
 
+impl fmt::Display for Post {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Post { node, component, plugin } = self;
+        write!(f, "component `{component}` of {plugin}")?;
+        if node.is_empty() { Ok(()) } else { write!(f, ", node `{node}`") }
+    }
+}
+
 /// A call that has not come back for a while.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct OverdueCall {
@@ -143,12 +151,27 @@ impl OverdueCall {
 
 impl fmt::Display for OverdueCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OverdueCall { post: Post { node, component, plugin }, method, thread, seconds, .. } = self;
-        write!(f, "component `{component}` of {plugin}")?;
-        if !node.is_empty() {
-            write!(f, ", node `{node}`")?;
-        }
-        write!(f, ": `{method}` has not come back for {seconds:.1} s (thread `{thread}`)")
+        let OverdueCall { post, method, thread, seconds, .. } = self;
+        write!(f, "{post}: `{method}` has not come back for {seconds:.1} s (thread `{thread}`)")
+    }
+}
+
+/// A call whose thread ended inside it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LeftCall {
+    /// Where it is.
+    #[serde(flatten)]
+    pub post: Post,
+    /// The method that was called.
+    pub method: Method,
+    /// Name of the thread that called it.
+    pub thread: String,
+}
+
+impl fmt::Display for LeftCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LeftCall { post, method, thread } = self;
+        write!(f, "{post}: `{method}` (thread `{thread}`)")
     }
 }
 
@@ -305,10 +328,31 @@ impl Desk {
     }
 }
 
-fn overdue_call(call: u64, desk: &Desk, waited: Duration) -> Option<OverdueCall> {
+impl Drop for Desk {
+    /// The thread ends, or ends the process, which a component that it is inside of must not do.
+    fn drop(&mut self) {
+        if let Some((_, post, method)) = self.innermost().and_then(noted) {
+            *LEFT.lock() = Some(LeftCall { post, method, thread: std::mem::take(&mut self.thread) });
+        }
+    }
+}
+
+static LEFT: Mutex<Option<LeftCall>> = Mutex::new(None);
+
+/// The last call whose thread ended inside it: so does one that ends the process.
+pub(crate) fn left_call() -> Option<LeftCall> {
+    LEFT.lock().take()
+}
+
+/// What a note of a call means: number of the post, the post, and the method.
+fn noted(call: u64) -> Option<(u32, Post, Method)> {
     let number = u32::try_from(call >> 8).ok()?;
     let post = POSTS.lock().get(&number)?.clone();
-    let method = Method::of_code(call as u8)?;
+    Some((number, post, Method::of_code(call as u8)?))
+}
+
+fn overdue_call(call: u64, desk: &Desk, waited: Duration) -> Option<OverdueCall> {
+    let (number, post, method) = noted(call)?;
     Some(OverdueCall { post, method, thread: desk.thread.clone(), seconds: waited.as_secs_f64(), number })
 }
 

@@ -18,6 +18,7 @@ mod claims;
 pub mod combined;
 pub mod context;
 mod deaf;
+pub mod exit_guard;
 mod expected_ends;
 mod fallback;
 pub mod fault;

@@ -76,3 +76,4 @@ pub use listing::{
 pub use registered::Registered;
 pub use registry::Registry;
 pub use search::{Origin, PLUGIN_PATH_VARIABLE, SearchFolder, SearchPath};
+pub use trial::set_trial_patience;

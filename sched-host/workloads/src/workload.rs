@@ -125,9 +125,28 @@ pub trait Workload {
     }
 
     /// A property of the matrix that may make the result inaccurate although every task was executed correctly.
-    fn caveat(_matrix: &(dyn Entries + Sync)) -> Option<String> {
-        None
+    fn caveat(matrix: &(dyn Entries + Sync), precision: Precision) -> Option<String> {
+        out_of_range(matrix, precision)
     }
+}
+
+/// Says so if squares of the entries, of which kernels and norms are made, are out of the range of `precision`.
+fn out_of_range(matrix: &(dyn Entries + Sync), precision: Precision) -> Option<String> {
+    let order = matrix.order();
+    let entries = (0..order).flat_map(|column| (0..order).map(move |row| matrix.get(row, column).abs()));
+    let largest = entries.fold(0.0, f64::max);
+    let (least, most) = match precision {
+        Precision::Double => (f64::MIN_POSITIVE, f64::MAX),
+        Precision::Single => (f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX)),
+    };
+    let (least, most) = ((least / precision.epsilon()).sqrt(), most.sqrt() / order as f64);
+    let is_out = largest > most || (largest > 0.0 && largest < least);
+    is_out.then(|| {
+        format!(
+            "the largest entry of the matrix is {largest:.1e}, and squares of entries are in the range of {precision} \
+             precision from {least:.0e} to {most:.0e}: scale the matrix"
+        )
+    })
 }
 
 /// The result of a workload, and the figures of its run.

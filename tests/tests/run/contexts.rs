@@ -26,6 +26,13 @@ fn contexts_run_the_workload_beside_each_other() {
 }
 
 #[test]
+fn a_context_without_a_worker_for_a_kind_of_tasks_is_found_before_the_start() {
+    let ran = cholesky(&[&SMALL[..], &["--workers", "2", "--context", "a:workers=0", "--where", "potrf=1"]].concat());
+    let said = "no worker of context `a` may execute tasks of kind `potrf` (restricted to 1)";
+    assert!(ran.code == 1 && ran.err.contains(said), "{ran:?}");
+}
+
+#[test]
 fn policies_are_swapped_while_the_workload_runs() {
     let large = ["--tiles", "12", "--tile-size", "48", "--workers", "2", "--swap-to", "tree-prio"];
     let contexts = ["--context", "a:policy=tree-eager", "--context", "b:policy=tree-ws,workers=1"];

@@ -327,5 +327,8 @@ fn what_one_run_learns_the_next_one_goes_by() {
     }
     let error = cholesky(&[&SMALL[..], &["--calibrate", "--models", "/dev/null/models"]].concat());
     assert_eq!(error.code, 1, "{error:?}");
-    assert!(error.err.contains("measurements are not stored: "), "{error:?}");
+    assert!(error.err.contains("/dev/null/models") && error.err.contains("it cannot be made"), "{error:?}");
+    assert_eq!(error.out, "", "it is noticed before the run");
+    let error = cholesky(&[&SMALL[..], &["--calibrate", "--models", "/dev/null/models", "--json"]].concat());
+    assert!(error.err.starts_with("{\"error\":") && error.err.lines().count() == 1, "{error:?}");
 }

@@ -77,6 +77,20 @@ fn a_matrix_that_would_need_pivoting_is_reported_with_its_row() {
 }
 
 #[test]
+fn entries_whose_squares_are_out_of_range_are_the_reason_of_a_wrong_result() {
+    let matrix =
+        |entry: &str| format!("%%MatrixMarket matrix array real general\n2 2\n{entry}\n-{entry}\n{entry}\n{entry}\n");
+    for entry in ["1e308", "1e-320"] {
+        let ran = workload_on_matrix("qr", &matrix(entry), &[]);
+        let said = "the largest entry of the matrix is 1.0e";
+        assert!(ran.code == 1 && ran.err.contains(said) && ran.err.contains("scale the matrix"), "{ran:?}");
+    }
+    assert_eq!(workload_on_matrix("qr", &matrix("1e100"), &[]).code, 0);
+    let ran = workload_on_matrix("qr", &matrix("1e39"), &["--precision", "single"]);
+    assert!(ran.code == 1 && ran.err.contains("in the range of single"), "{ran:?}");
+}
+
+#[test]
 fn a_file_that_holds_no_symmetric_matrix_is_reported_with_the_place() {
     let shown = |text: &str| {
         let ran = on_matrix(text, &[]);

@@ -69,6 +69,7 @@ fn a_run_that_cannot_go_on_says_where_every_task_sits() {
     for shown in ["the run has stalled", "hoarder", "20 tasks are left", "1 are in the tree, 19 wait for others"] {
         assert!(ran.err.contains(shown), "`{shown}` is not in {}", ran.err);
     }
+    assert_eq!(ran.err.matches("the run has stalled").count(), 1, "one stall is one error: {}", ran.err);
 }
 
 #[test]

@@ -171,7 +171,16 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
         true => json::write(out, &imported)?,
         false => imported.text(out).into_diagnostic()?,
     }
-    Ok(if left_out { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    match (left_out, args.format.is_json()) {
+        (false, _) => Ok(ExitCode::SUCCESS),
+        // The text says so in its first lines.
+        (true, false) => Ok(ExitCode::FAILURE),
+        (true, true) => Err(miette::miette!(
+            help = "the others are imported; repair or remove these files",
+            "{}",
+            sampling.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        )),
+    }
 }
 
 impl Imported {
@@ -248,12 +257,18 @@ pub(super) fn export(args: &ExportArgs, store: &Store, out: &mut dyn Write) -> m
         write_whole(path, file.to_text().as_bytes())?;
     }
     if files.is_empty() {
-        return Err(ModelError::Unknown {
-            name: if args.energy { "of energy" } else { "of time" }.to_owned(),
-            directory: store.directory().to_owned(),
-            near: None,
-        }
-        .into());
+        let (what, directory) = (quantity(args.energy).name(), store.directory().display());
+        return Err(match names.is_empty() {
+            true => miette::miette!(
+                help = "`sched run cholesky --calibrate` measures some, and `sched model import` takes over StarPU's",
+                "there are no models in {directory}"
+            ),
+            false => miette::miette!(
+                help = "`sched model list` shows what was measured",
+                "no {what} of these models was measured: {}",
+                names.join(", ")
+            ),
+        });
     }
     let paths: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();
     Exported::write(&paths, args.format.is_json(), out)?;

@@ -178,7 +178,10 @@ fn models_go_to_starpu_and_come_back() -> miette::Result<()> {
     let error = sched(directory.path(), &["import", path, "gem", "--host", "node7"]).expect_err("a slip");
     assert!(error.help().is_some_and(|help| help.to_string().starts_with("did you mean `gemm`?")), "{error:?}");
     let error = sched(directory.path(), &["export", path, "--energy"]).expect_err("only times");
-    assert!(error.to_string().contains("there is no model `of energy`"), "{error}");
+    assert_eq!(error.to_string(), "no energy of these models was measured: gemm");
+    let none = tempfile::tempdir().into_diagnostic()?;
+    let error = sched(none.path(), &["export", path]).expect_err("there is nothing");
+    assert!(error.to_string().starts_with("there are no models in "), "{error}");
     Ok(())
 }
 
@@ -228,6 +231,20 @@ fn what_transfers_take_is_shown_and_measured_for_this_machine_alone() -> miette:
     let shown: serde_json::Value =
         serde_json::from_str(&sched(directory.path(), &["bus", "--memory-nodes", "1", "--json"])?).into_diagnostic()?;
     assert_eq!((&shown["memory_nodes"], &shown["file"]), (&1.into(), &serde_json::Value::Null));
+    Ok(())
+}
+
+#[test]
+fn a_damaged_file_is_left_out_of_an_import_which_fails() -> miette::Result<()> {
+    let (directory, sampling) = (measured(), tempfile::tempdir().into_diagnostic()?);
+    let from = sampling.path().to_str().expect("text");
+    sched(directory.path(), &["export", from, "--host", "node7"])?;
+    std::fs::write(sampling.path().join("codelets/45/bad.node7"), "no model").into_diagnostic()?;
+    let import = ["import", from, "--host", "node7", "--replace"];
+    let text = sched(directory.path(), &import)?;
+    assert!(text.starts_with("left out: ") && text.contains("bad.node7") && text.contains("\n1 model is in"), "{text}");
+    let error = sched(directory.path(), &[&import[..], &["--json"]].concat()).expect_err("one is damaged");
+    assert!(error.to_string().contains("bad.node7"), "{error}");
     Ok(())
 }
 

@@ -64,6 +64,7 @@ impl<W: Workload> Series<'_, W> {
         log::of_run(&if policies.is_empty() { given.clone() } else { policies.join(", ") });
         let runtime = options.start(&self.registry, &self.topology, given)?;
         let contexts = make(&options.contexts.contexts, &runtime)?;
+        options.check_contexts::<W>(&contexts)?;
         let mut tiles = Vec::new();
         for _ in &contexts {
             let cut = || self.helpers.install(|| W::cut(self.matrix, self.problem.tile_size));
@@ -98,7 +99,7 @@ impl<W: Workload> Series<'_, W> {
         // The report is printed even if a picture cannot be written.
         let drawn = trace.map_or(Ok(()), |trace| report.problem.draw(&trace, files, out));
         for ran in report.runs.iter().flat_map(|run| &run.measured.contexts) {
-            report.problem.check(ran.residual, || W::caveat(self.matrix))?;
+            report.problem.check(ran.residual, || W::caveat(self.matrix, report.problem.precision))?;
         }
         drawn?;
         Ok(ExitCode::SUCCESS)

@@ -11,6 +11,7 @@ use crate::log;
 use crate::pictures::PictureFiles;
 use crate::progress::Progress;
 use crate::ranks::Ranks;
+use crate::reports;
 use crate::size;
 use crate::streams::Sink;
 use crate::values::positive;
@@ -19,12 +20,13 @@ use miette::{IntoDiagnostic, WrapErr};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sched_machine::energy::EnergyMeter;
 use sched_machine::topology::Topology;
+use sched_model::ModelError;
 use sched_runtime::{RunError, Runtime};
 use sched_text::file_name;
 use sched_tree::plugin::Registry;
 use sched_workloads::linalg::{Entries, Precision, ReadLimits, Tiling};
 use sched_workloads::workload::{Factored, OnRanks, Workload, WorkloadError};
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::io::Write;
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -80,9 +82,6 @@ pub(super) fn factorise<W: OnRanks>(
 ) -> miette::Result<ExitCode> {
     let Args { tiles, tile_size, matrix: file, options, .. } = args;
     let options = &options.for_tasks_of(graph_of(W::NAME, 3, 1).as_ref())?;
-    if options.calibrate {
-        options.model_directory()?;
-    }
     let meter = options.meter()?;
     let policies = options.policies()?;
     let runs = options.rounds(policies.len()).saturating_mul(policies.len());
@@ -95,6 +94,9 @@ pub(super) fn factorise<W: OnRanks>(
     let files = if writes { options.pictures.open_alone(runs)? } else { PictureFiles::default() };
     let record = if writes { options.open_record(runs)? } else { None };
     let topology = Topology::this_machine()?;
+    if options.calibrate {
+        options.store(&topology)?.prepare()?;
+    }
     let progress = Progress::new(runs > 1, options.format.is_json());
     let matrix = match file {
         Some(path) => progress.phase("reading the matrix", || W::read(path, ReadLimits::default()))?,
@@ -111,7 +113,7 @@ pub(super) fn factorise<W: OnRanks>(
     for warning in options.try_all(&policies, &registry, &topology)? {
         progress.warn_once(&format!("warning: {warning}"));
     }
-    let (matrix, stored, workload) = (matrix.as_ref(), Cell::new(true), PhantomData);
+    let (matrix, unstored, workload) = (matrix.as_ref(), RefCell::default(), PhantomData);
     let series = Series::<W> {
         options,
         policies,
@@ -122,11 +124,17 @@ pub(super) fn factorise<W: OnRanks>(
         meter,
         problem,
         matrix,
-        stored,
+        unstored,
         workload,
     };
     if options.has_contexts() { series.contexts(files, out) } else { series.in_turn(files, record, out) }
 }
+
+/// Measurements of a run that went well are lost.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[error("the run is complete, and its measurements are not stored")]
+#[diagnostic(code(sched::run::unstored))]
+struct Unstored(#[related] Vec<ModelError>);
 
 /// What is computed, with a matrix of this order.
 fn problem<W: Workload>(args: &Args, options: &Options, topology: &Topology, order: usize) -> Problem {
@@ -157,8 +165,8 @@ pub(super) struct Series<'a, W> {
     meter: Option<EnergyMeter>,
     pub(super) problem: Problem,
     pub(super) matrix: &'a (dyn Entries + Send + Sync),
-    /// Whether everything was stored.
-    pub(super) stored: Cell<bool>,
+    /// What was not stored.
+    pub(super) unstored: RefCell<Vec<ModelError>>,
     workload: PhantomData<fn() -> W>,
 }
 
@@ -195,9 +203,12 @@ impl<W: Workload> Series<'_, W> {
         // The report is printed even if a file cannot be written.
         let recorded = record.zip(graph).map_or(Ok(()), |(sink, graph)| report.problem.record(graph, sink, out));
         let drawn = trace.map_or(Ok(()), |trace| report.problem.draw(&trace, files, out));
-        report.problem.check(report.residual, || W::caveat(self.matrix))?;
+        report.problem.check(report.residual, || W::caveat(self.matrix, report.problem.precision))?;
         drawn.and(recorded)?;
-        Ok(if self.stored.get() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        match self.unstored.into_inner() {
+            errors if errors.is_empty() => Ok(ExitCode::SUCCESS),
+            errors => Err(Unstored(reports::without_repetition(errors)).into()),
+        }
     }
 
     /// A run with its own runtime, after `before` others.
@@ -224,9 +235,7 @@ impl<W: Workload> Series<'_, W> {
             Ok(factored) => factored,
             Err(error) => return Err(self.unfinished(error, &runtime)),
         };
-        if !store_models(&runtime, progress) {
-            self.stored.set(false);
-        }
+        self.unstored.borrow_mut().extend(store_models(&runtime, progress));
         let residual = progress.phase("checking the result", || helpers.install(|| W::residual(matrix, &factors)));
         let measured = Measured::new(figures, consumption, residual, &runtime);
         Ok((runtime, measured))

@@ -1,5 +1,6 @@
 //! Options of every workload.
 
+use super::problem::graph_of;
 use crate::contexts::ContextOptions;
 use crate::devices::DeviceOptions;
 use crate::energy::CounterOptions;
@@ -18,8 +19,10 @@ use sched_graph::TaskGraph;
 use sched_machine::energy::{EnergyError, EnergyMeter};
 use sched_machine::topology::Topology;
 use sched_model::{Fingerprint, ModelError, Models, Store, default_directory};
+use sched_runtime::context::SchedContext;
 use sched_runtime::{Runtime, StartError};
 use sched_tree::plugin::Registry;
+use sched_workloads::workload::Workload;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -205,18 +208,22 @@ impl Options {
         self.energy.then(|| self.counters.open()).transpose()
     }
 
-    /// Directory of performance models.
+    /// The stored performance models of this machine.
     ///
     /// # Errors
-    /// If neither the command line nor the environment names one.
-    pub(super) fn model_directory(&self) -> Result<PathBuf, ModelError> {
-        self.models.clone().map_or_else(|| default_directory(|name| std::env::var(name).ok()), Ok)
+    /// If neither the command line nor the environment names a directory.
+    pub(super) fn store(&self, topology: &Topology) -> Result<Store, ModelError> {
+        let directory = match &self.models {
+            Some(directory) => directory.clone(),
+            None => default_directory(|name| std::env::var(name).ok())?,
+        };
+        Ok(Store::new(directory, Fingerprint::of_this_machine(topology)))
     }
 
     /// The performance models of a run, loaded from the store.
     fn models(&self, topology: &Topology) -> Models {
-        let Ok(directory) = self.model_directory() else { return Models::in_memory() };
-        let models = Models::with_store(Store::new(directory, Fingerprint::of_this_machine(topology)));
+        let Ok(store) = self.store(topology) else { return Models::in_memory() };
+        let models = Models::with_store(store);
         if self.calibrate { models } else { models.read_only() }
     }
 
@@ -260,6 +267,19 @@ impl Options {
             options.tasks = self.tasks.for_kinds_of(graph)?;
         }
         Ok(options)
+    }
+
+    /// Checks that the contexts have workers for all tasks of `W`, unless a hypervisor moves workers.
+    ///
+    /// # Errors
+    /// All contexts and kinds of tasks without one.
+    pub(super) fn check_contexts<W: Workload>(&self, contexts: &[SchedContext]) -> miette::Result<()> {
+        match graph_of(W::NAME, 3, 1) {
+            Some(graph) if self.contexts.goals()?.is_none() => {
+                self.tasks.check_contexts(contexts, &graph, W::ON_DEVICES)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Starts a runtime with each policy before anything runs, and returns the warnings.

@@ -313,7 +313,7 @@ impl Together<'_> {
         }
         // The report is printed even if a file cannot be written.
         let written = recorded.write(&report.problem, files, out);
-        report.problem.check(residual, || W::caveat(matrix))?;
+        report.problem.check(residual, || W::caveat(matrix, report.problem.precision))?;
         written?;
         Ok(ExitCode::SUCCESS)
     }

@@ -12,6 +12,7 @@ use crate::streams;
 use crate::table::table;
 use miette::IntoDiagnostic;
 use sched_machine::energy::Consumption;
+use sched_model::ModelError;
 use sched_runtime::{DeviceStats, Runtime, TransferStats};
 use sched_text::amount::decimal_bytes as bytes;
 use sched_tree::Fault;
@@ -230,10 +231,9 @@ pub(super) fn block(lines: &[(&str, String)]) -> String {
     })
 }
 
-/// Stores the measurements if requested, and reports on stderr what could not be read or stored. Returns whether
-/// everything was stored.
-pub(super) fn store_models(runtime: &Runtime, progress: &Progress) -> bool {
-    let Some(models) = runtime.models() else { return true };
+/// Stores the measurements if requested, and reports on stderr what could not be read. Returns what was not stored.
+pub(super) fn store_models(runtime: &Runtime, progress: &Progress) -> Vec<ModelError> {
+    let Some(models) = runtime.models() else { return Vec::new() };
     let stored = models.save();
     for problem in models.take_problems() {
         progress.warn_once(&format!("performance model: {problem}"));
@@ -241,12 +241,9 @@ pub(super) fn store_models(runtime: &Runtime, progress: &Progress) -> bool {
     match stored {
         Ok(moved) => {
             moved.iter().for_each(|moved| progress.warn_once(&format!("performance model: {moved}")));
-            true
+            Vec::new()
         }
-        Err(errors) => {
-            errors.iter().for_each(|error| progress.warn_once(&format!("measurements are not stored: {error}")));
-            false
-        }
+        Err(errors) => errors,
     }
 }
 

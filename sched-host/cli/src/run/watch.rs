@@ -1,6 +1,7 @@
 //! `sched run --watch-plugins`: plugins that are rebuilt while the tasks run are taken into use.
 
 use crate::progress::Progress;
+use miette::Diagnostic;
 use sched_runtime::Runtime;
 use sched_tree::plugin::{Registry, SearchPath};
 use std::collections::BTreeMap;
@@ -50,7 +51,21 @@ fn take_into_use(runtime: &Runtime, progress: &Progress) {
     for context in runtime.contexts() {
         match context.rebuild() {
             Ok(()) => progress.warn(&format!("plugins: context `{}` uses them", context.name())),
-            Err(error) => progress.warn(&format!("plugins: context `{}` goes on as it was: {error}", context.name())),
+            Err(error) => {
+                progress.warn(&format!(
+                    "plugins: context `{}` goes on as it was: {}",
+                    context.name(),
+                    in_words(&error)
+                ));
+            }
         }
     }
+}
+
+/// An error with its parts, in one line.
+fn in_words(error: &dyn Diagnostic) -> String {
+    let help = error.help().map(|help| format!(" ({help})")).unwrap_or_default();
+    let parts: Vec<String> = error.related().into_iter().flatten().map(in_words).collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join("; ")) };
+    format!("{error}{help}{parts}").replace('\n', " ")
 }

@@ -159,3 +159,18 @@ fn the_standard_streams_are_given_once() {
     assert!(refused("sched simulate lu --trace - --gantt -").is_some());
     assert!(refused("sched simulate - --gantt -").is_none());
 }
+
+#[test]
+fn one_file_takes_one_output() {
+    let refused = |line: &str| {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        understood(&words).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let error = refused("sched simulate cholesky --trace a.json --events ./a.json");
+    assert!(error.contains("`./a.json` is given for --trace and for --events: name another file for one"), "{error}");
+    assert_eq!(refused("sched simulate cholesky --trace a.json --events b.json"), "");
+    for line in ["sched run lu --record ", "sched compare lu --html ", "sched simulate lu --events "] {
+        assert!(refused(line).contains("is empty: name a file"), "{line}");
+    }
+    assert!(refused("sched model plot gemm -o a.png").contains("must end in .svg"));
+}

@@ -234,15 +234,22 @@ line 4, column 13: the execution of task `b` is there already
 }
 
 #[test]
+fn json_that_is_no_task_graph_is_in_no_known_format() {
+    for text in [r#"{ "tasks": [] }"#, "[1, 2]", "{"] {
+        assert!(wrong("t.json", text).contains("it is in no known format (known are"), "{}", wrong("t.json", text));
+    }
+}
+
+#[test]
 fn a_deep_document_does_not_overflow_the_stack() {
-    assert!(wrong("t.json", &"[".repeat(200_000)).contains("nesting"));
+    assert!(wrong("t.json", &format!("{{ \"workflow\": {}", "[".repeat(200_000))).contains("nesting"));
 }
 
 #[test]
 fn what_is_in_no_format_is_told_so() {
     insta::assert_snapshot!(wrong("t.txt", "hello\n"), @r"
     cannot read a task graph from `t.txt`: one problem
-    it is in no known format (known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json) and the Standard Task Graph format (*.stg))
+    it is in no known format (known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json, with a member `workflow`) and the Standard Task Graph format (*.stg))
     ");
     let shown = read(Path::new("/nowhere/graph.stg")).expect_err("there is no such file").to_string();
     assert!(shown.starts_with("cannot read a task graph from `/nowhere/graph.stg`"), "{shown}");
@@ -253,7 +260,8 @@ fn the_format_is_seen_by_the_content_where_the_name_says_nothing() {
     for (text, format) in [
         ("# c\n\nJobId: 1\n", Some(FileFormat::TasksRec)),
         ("  12\n", Some(FileFormat::Stg)),
-        (" {\"a\": 1}", Some(FileFormat::WfFormat)),
+        (" {\"workflow\": 1}", Some(FileFormat::WfFormat)),
+        (" {\"a\": 1}", None),
         (" {\"format\": \"sched-task-graph\"}", Some(FileFormat::Native)),
         ("plain words", None),
     ] {

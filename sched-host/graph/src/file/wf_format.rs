@@ -25,6 +25,11 @@ struct Executed<'v> {
     program: Option<&'v str>,
 }
 
+/// Whether a JSON text may have this format.
+pub(super) fn is_named(text: &str) -> bool {
+    text.contains("\"workflow\"")
+}
+
 pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
     let mut problems = Problems::new(text);
     let Some(document) = document(text, &mut problems) else {

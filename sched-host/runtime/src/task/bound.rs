@@ -66,7 +66,11 @@ impl Core {
         self.outcomes.await_default();
         let waited = self.wait_until(None, Looks::Seldom, || self.has_room());
         self.outcomes.stop_awaiting_default();
-        waited.map_err(|_| full())?;
+        waited.map_err(|_| {
+            // The error has no report.
+            self.stall_is_told.store(false, Relaxed);
+            full()
+        })?;
         range()
     }
 }

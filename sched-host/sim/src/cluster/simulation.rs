@@ -9,7 +9,7 @@ use crate::backend::SimBackend;
 use crate::engine::{Engine, Mail, PolicyEnv, RankCosts};
 use crate::lengths::Lengths;
 use crate::outcome::{LinkStats, SimOutcome};
-use crate::{Noise, SimError, check_homes, check_restrictions, openings, overflow};
+use crate::{Noise, SimError, check_homes, openings, overflow, restrictions};
 use sched_graph::ranks::{Grid, Message, Role, Share, Shares};
 use sched_graph::{ContextId, Dependencies, Task, TaskGraph};
 use sched_policy::Policy;
@@ -183,7 +183,7 @@ impl ClusterSimulation {
         let has_teams = contexts.iter().any(|context| has_team_leaves(&context.parts, platform.workers.len()));
         let combined = if has_teams { platform.combined_members() } else { Vec::new() };
         let lengths = Lengths::new(&graph, &platform, &combined)?;
-        check_restrictions(&graph, &platform, &lengths)?;
+        restrictions::check(&graph, &platform, &lengths)?;
         overflow::check(&graph, &platform, &lengths)?;
         check_homes(&graph, &platform)?;
         let dependencies = graph.dependencies();

@@ -34,9 +34,18 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
 
 /// Seconds until a child is ended that neither passes nor fails.
-const PATIENCE_S: u32 = 10;
+static PATIENCE_S: AtomicU32 = AtomicU32::new(10);
+
+/// Sets how long a plugin may take to be loaded on trial, in whole seconds, of which the last may be cut short. (10
+/// seconds otherwise.)
+pub fn set_trial_patience(patience: Duration) {
+    let seconds = u32::try_from(patience.as_secs()).unwrap_or(u32::MAX);
+    PATIENCE_S.store(seconds.saturating_add(1), Relaxed);
+}
 
 /// What is said of a plugin where loading it panics.
 pub(super) const DAMAGED: &str = "what it says of its types is damaged";
@@ -91,7 +100,7 @@ fn try_in_child(content: &Content, stamp: &Stamp) -> std::io::Result<Result<Verd
     }
     Ok(Err(match status {
         Some(status) if libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGALRM => {
-            format!("it does not come back within {PATIENCE_S} s")
+            format!("it does not come back within {} s", PATIENCE_S.load(Relaxed))
         }
         Some(status) if libc::WIFSIGNALED(status) => {
             format!("it ends the process by {}", signal_name(libc::WTERMSIG(status)))
@@ -116,7 +125,7 @@ fn in_child(content: &Content, stamp: &Stamp, nowhere: &File, mut writer: File) 
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
-        libc::alarm(PATIENCE_S);
+        libc::alarm(PATIENCE_S.load(Relaxed));
     }
     // An error is as good as an end: the parent hears nothing.
     let _ = writer.write_all(verdict(content, stamp).to_text().as_bytes());

@@ -5,7 +5,7 @@ pub(super) mod on_arrays;
 use super::elimination::{Alone, Elimination, WithOne, WithTwo};
 use super::figures::run_measured;
 use super::ranks::{OnRanks, OnTiles, Spread, Submit, Work};
-use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
+use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, out_of_range, register, sum_up, take_back};
 use crate::linalg::{Entries, MatrixMarketError, RandomMatrix, ReadLimits, SquareTiles, Tile, Tiling, read_general};
 use crate::linalg::{LuStep, NoLuFactors, Precision, check_dominance, flops, lu_norms, lu_steps};
 use crate::linalg::{gemm_nn, getrf, trsm_column, trsm_row};
@@ -74,9 +74,12 @@ impl Workload for Lu {
         sum_up(factors.tiling().square_tiles().collect(), |(i, j)| lu_norms(matrix, factors, i, j))
     }
 
-    fn caveat(matrix: &(dyn Entries + Sync)) -> Option<String> {
-        let found = check_dominance(matrix).err()?;
-        Some(format!("nothing is pivoted, which is sure to go well only where the diagonal dominates; {found}"))
+    fn caveat(matrix: &(dyn Entries + Sync), precision: Precision) -> Option<String> {
+        let found = check_dominance(matrix).err();
+        let found = found.map(|found| {
+            format!("nothing is pivoted, which is sure to go well only where the diagonal dominates; {found}")
+        });
+        found.or_else(|| out_of_range(matrix, precision))
     }
 }
 

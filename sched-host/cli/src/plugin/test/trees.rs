@@ -115,8 +115,8 @@ fn outcome(ended: &Ended) -> Outcome {
     let makespan_s = run["makespan_s"].as_f64();
     let problem = match ended.status {
         None => Some("it does not end".to_owned()),
-        Some(status) if status.code() == Some(0) => faults(run),
-        Some(status) => Some(error_of(&ended.err).unwrap_or_else(|| ending(status))),
+        Some(status) if status.code() == Some(0) && run.is_object() => faults(run),
+        Some(status) => Some(error_of(&ended.err).unwrap_or_else(|| format!("{}, without a result", ending(status)))),
     };
     Outcome { makespan_s, problem }
 }
