@@ -41,7 +41,8 @@ fn it_asks_the_tree_where_another_task_may_come_first() {
     assert_eq!(went_on(&with_priorities), 0, "the tree may have a more urgent one");
 
     // A parallel task may be for several workers.
-    let with_teams = stock::runtime("work-stealing { each \"worker\" { worker }; each \"combined-worker\" { worker } }", 2);
+    let with_teams =
+        stock::runtime("work-stealing { each \"worker\" { worker }; each \"combined-worker\" { worker } }", 2);
     chain(&with_teams, 50, 0);
     assert_eq!(went_on(&with_teams), 0, "a team may be waiting for it");
 }

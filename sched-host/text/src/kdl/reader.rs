@@ -40,8 +40,9 @@ impl Reader {
     pub fn document(&mut self) -> Option<KdlDocument> {
         match document(self.source.inner(), self.language) {
             Ok(document) => Some(document),
-            Err(findings) => {
+            Err((findings, more)) => {
                 findings.into_iter().for_each(|finding| self.report(finding.code(self.code("syntax"))));
+                self.further += more;
                 None
             }
         }

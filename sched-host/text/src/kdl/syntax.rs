@@ -1,41 +1,44 @@
 //! Parsing of KDL text, with KDL's errors as findings.
 
+use super::enclosed::syntax_errors;
 use super::reader::Language;
+use super::scan::Scan;
 use super::syntax_hints::syntax_hints;
-use crate::{Finding, Span};
+use crate::{Earliest, Finding, Span};
 use kdl::{KdlDiagnostic, KdlDocument, KdlNode};
 use miette::SourceSpan;
 
-/// Maximum nesting of braces and comments. The KDL parser recurses, and would overflow its stack at some depth.
+/// Maximum nesting of braces. The KDL parser recurses, and would overflow its stack at some depth.
 const DEEPEST: usize = 64;
 
-/// The document of a text, or all its syntax errors.
-pub(super) fn document(text: &str, language: Language) -> Result<KdlDocument, Vec<Finding>> {
-    if let Some(offset) = too_deep(text) {
-        return Err(vec![
-            Finding::error(format!("braces nest more than {DEEPEST} deep"))
-                .at(Span::new(offset, 1), "too deep")
-                .help("a `}` may be missing, again and again"),
-        ]);
+/// The document of a text, or the first of its syntax errors and the number of others.
+pub(super) fn document(text: &str, language: Language) -> Result<KdlDocument, (Vec<Finding>, usize)> {
+    let scan = Scan::of(text);
+    if let Some(offset) = scan.too_deep(DEEPEST) {
+        let finding = Finding::error(format!("braces nest more than {DEEPEST} deep"));
+        let help = "a `}` may be missing, again and again";
+        return Err((vec![finding.at(Span::new(offset, 1), "too deep").help(help)], 0));
     }
-    let found = KdlDocument::parse(text).map_err(|error| error.diagnostics);
-    found.map_err(|mut found| {
-        let known = syntax_hints(text, language.node);
-        if !known.is_empty() {
-            // After such an error the parser also reports every enclosing brace as not closed.
-            let lost = [
-                "No closing '}'",
-                "Closing '}' was not found",
-                "Expected end of document",
-                "Expected quoted string",
-                "Unexpected newline in single-line quoted string",
-                "Expected closing of multi-line comment",
-            ];
-            let is_lost = |message: &String| lost.iter().any(|begins| message.starts_with(begins));
-            found.retain(|found| !found.message.as_ref().is_some_and(is_lost));
+    if let Some(offset) = scan.repeated_slashdash() {
+        let finding = Finding::error("a `/-` follows another one").at(Span::new(offset, 2), "one too many");
+        return Err((vec![finding.help("write one `/-` before what is to be left out")], 0));
+    }
+    let mut found = syntax_errors(&scan.code, Earliest::<Finding>::MOST);
+    if found.is_empty() && scan.findings.is_empty() {
+        match KdlDocument::parse(&scan.plain) {
+            Ok(document) => return Ok(document),
+            Err(error) => found = error.diagnostics,
         }
-        known.into_iter().chain(found.into_iter().map(|found| finding(text, language.node, found))).collect()
-    })
+    }
+    let (mut known, more) = syntax_hints(text, language.node, &scan);
+    if !known.is_empty() {
+        // After such an error the parser also reports every enclosing brace as not closed.
+        let lost = ["No closing '}'", "Closing '}' was not found", "Expected end of document"];
+        let is_lost = |message: &String| lost.iter().any(|begins| message.starts_with(begins));
+        found.retain(|found| !found.message.as_ref().is_some_and(is_lost));
+    }
+    known.extend(found.into_iter().map(|found| finding(text, language.node, found)));
+    Err((known, more))
 }
 
 /// The span without surrounding white space, which KDL sometimes includes.
@@ -58,28 +61,6 @@ fn finding(text: &str, node: &str, found: KdlDiagnostic) -> Finding {
         _ => found.help.unwrap_or_else(|| format!("a {node} is written `name param=value {{ children }}`")),
     };
     Finding::error(found.message.unwrap_or_else(|| "this is not KDL".to_owned())).at(span, "here").help(help)
-}
-
-/// Place where braces or comments nest deeper than [`DEEPEST`]. Braces in texts and comments are counted too; no real
-/// file nests that deep.
-fn too_deep(text: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    let mut rest = text.as_bytes();
-    while let Some(first) = rest.first() {
-        let (change, length) = match (first, rest.get(1)) {
-            (b'{', _) => (1, 1),
-            (b'}', _) => (-1, 1),
-            (b'/', Some(b'*')) => (1, 2),
-            (b'*', Some(b'/')) => (-1, 2),
-            _ => (0, 1),
-        };
-        depth = depth.saturating_add_signed(change);
-        if depth > DEEPEST {
-            return Some(text.len() - rest.len());
-        }
-        rest = &rest[length..];
-    }
-    None
 }
 
 /// The comment lines directly above a node, without slashes.

@@ -30,7 +30,7 @@ fn read(text: &str) -> String {
     }
     let findings = reader.into_findings();
     let lines = findings.iter().map(|finding| {
-        let (file, line, column) = finding.position().expect("every finding has a place");
+        let Some((file, line, column)) = finding.position() else { return finding.to_string() };
         let help = miette::Diagnostic::help(finding).map_or_else(String::new, |help| format!(" ({help})"));
         format!("{file}:{line}:{column} {} {}: {finding}{help}", finding.id(), finding.rule())
     });
@@ -86,4 +86,67 @@ fn a_node_that_is_read_again_is_wrong_once() {
         assert!(reader.open(&document.nodes()[0], &DISH).argument(0, "a name").is_none());
     }
     assert_eq!(reader.reported(), 1);
+}
+
+/// Time for one text of the following tests: none takes a second, and what is superlinear takes minutes.
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
+
+#[test]
+fn long_texts_of_errors_are_refused_at_the_first_ones() {
+    for text in [
+        "}",
+        "/- ",
+        "*/",
+        "a{}",
+        "};",
+        "=1",
+        "\"",
+        "#",
+        "a /- {",
+        "/- a {",
+        "{",
+        "/*",
+        "\\",
+        "(",
+        "1\"a b\" ",
+        "a \"}\" {",
+    ] {
+        for before in ["", "dish \"soup\" for=1\n", "dish {\n", "dish /* "] {
+            let (text, begin) = (format!("{before}{}", text.repeat(20_000)), std::time::Instant::now());
+            let found = read(&text);
+            assert!(found.starts_with("menu.kdl:") && found.contains("menu::syntax"), "{}: {found}", &text[..20]);
+            assert!(begin.elapsed() < LIMIT, "{}: {:?}", &text[..20], begin.elapsed());
+        }
+    }
+}
+
+#[test]
+fn long_texts_without_errors_are_read() {
+    let one = "dish \"soup\" for=1";
+    let many = |text: &str| text.repeat(10_000);
+    for text in [
+        many(&format!("{one}\n")),
+        format!("/{}/\n{one}", many("*")),
+        format!("/*{}*/\n{one}", many("\n * / ")),
+        format!("{}{one}", many("/- dish {\n}\n")),
+        format!("{one} note=\"{}\"", many("}{/-/*")),
+        format!("{}{one}{}", "/- dish { dish /- {".repeat(30), "}\n}\n".repeat(30)),
+        format!("{one} {}", "/- { dish ".repeat(60) + &"}".repeat(60)),
+        format!("// {}\n{one}", many("{/*")),
+    ] {
+        let begin = std::time::Instant::now();
+        assert_eq!(read(&text), "", "{}", &text[..20]);
+        assert!(begin.elapsed() < LIMIT, "{}: {:?}", &text[..20], begin.elapsed());
+    }
+}
+
+#[test]
+fn problems_behind_each_other_are_all_reported() {
+    insta::assert_snapshot!(read("dish \"a\" }\ndish true\n}\ndish for="), @"
+    menu.kdl:1:10 M1 menu::syntax: a `}` closes nothing (take it away, or add the `{` that it should close)
+    menu.kdl:3:1 M1 menu::syntax: a `}` closes nothing (take it away, or add the `{` that it should close)
+    menu.kdl:2:6 M1 menu::syntax: Expected identifier string (write `#true`)
+    menu.kdl:4:1 M1 menu::syntax: Expected property value (a dish is written `name param=value { children }`)
+    ");
+    insta::assert_snapshot!(read("/- /- dish"), @"menu.kdl:1:4 M1 menu::syntax: a `/-` follows another one (write one `/-` before what is to be left out)");
 }
