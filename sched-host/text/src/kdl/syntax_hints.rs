@@ -6,20 +6,16 @@ use crate::{Earliest, Finding, Span};
 
 /// The first errors of this kind in a text that the parser refused, in the order of the text, and the number of others.
 pub(super) fn syntax_hints(text: &str, node: &str, scan: &Scan<'_>) -> (Vec<Finding>, usize) {
-    let mut findings = Earliest::new();
-    for finding in &scan.findings {
-        findings.report(finding.place().map_or(0, |place| place.offset()), finding.clone());
-    }
     // With open quotes, braces may be inside or outside of texts.
-    if findings.is_empty() {
-        for (brace, finding) in unpaired(text, &scan.braces) {
-            findings.report(brace.offset, finding);
-        }
-        for (offset, finding) in unseparated(text, node, &scan.braces) {
-            findings.report(offset, finding);
-        }
-    }
-    findings.take()
+    let mut hints = match scan.findings.is_empty() {
+        true => unpaired(&scan.braces).chain(unseparated(text, &scan.braces)).collect(),
+        false => Vec::new(),
+    };
+    hints.sort_by_key(|(offset, _)| *offset);
+    let first = hints.iter().map(|(offset, hint)| hint.finding(text, node, *offset));
+    let first: Vec<Finding> = scan.findings.iter().cloned().chain(first).take(Earliest::<Finding>::MOST).collect();
+    let more = scan.findings.len() + hints.len() - first.len();
+    (first, more)
 }
 
 /// The comment that begins at `offset` has no end.
@@ -37,25 +33,44 @@ pub(super) fn text_not_closed(span: Span, close: &str, one_line: bool) -> Findin
         .help(format!("each text has `{close}` at its end{line}"))
 }
 
+/// An error at a place in the code.
+enum Hint {
+    NotClosed,
+    ClosesNothing,
+    /// A name of this length begins behind a brace.
+    Unseparated(usize),
+}
+
+impl Hint {
+    fn finding(&self, text: &str, node: &str, offset: usize) -> Finding {
+        match self {
+            Hint::NotClosed => {
+                let line = text[..offset].rfind('\n').map_or(0, |end| end + 1);
+                let before = text[line..offset].rsplit(['{', ';']).next().unwrap_or_default().trim();
+                let what = before.split_whitespace().next().map_or(String::new(), |name| format!(" of `{name}`"));
+                Finding::error(format!("the `{{`{what} is not closed"))
+                    .at(Span::new(offset, 1), "not closed")
+                    .help("add a `}` behind what stands in it")
+            }
+            Hint::ClosesNothing => Finding::error("a `}` closes nothing")
+                .at(Span::new(offset, 1), "nothing is open here")
+                .help("take it away, or add the `{` that it should close"),
+            Hint::Unseparated(length) => Finding::error(format!("a {node} begins on the line where another one ends"))
+                .at(Span::new(offset, *length), "here")
+                .help("write it on a line of its own, or put a `;` between the two"),
+        }
+    }
+}
+
 /// Unmatched braces.
-fn unpaired<'a>(text: &'a str, braces: &[Brace]) -> impl Iterator<Item = (Brace, Finding)> + 'a {
+fn unpaired(braces: &[Brace]) -> impl Iterator<Item = (usize, Hint)> {
     let (open, surplus) = match pair(braces, true) {
         // The indentation does not follow the braces.
         (open, surplus) if !open.is_empty() && !surplus.is_empty() => pair(braces, false),
         found => found,
     };
-    let not_closed = move |brace: Brace| {
-        let line = text[..brace.offset].rfind('\n').map_or(0, |end| end + 1);
-        let before = text[line..brace.offset].rsplit(['{', ';']).next().unwrap_or_default().trim();
-        let what = before.split_whitespace().next().map_or(String::new(), |name| format!(" of `{name}`"));
-        let finding = Finding::error(format!("the `{{`{what} is not closed"));
-        (brace, finding.at(Span::new(brace.offset, 1), "not closed").help("add a `}` behind what stands in it"))
-    };
-    let closes_nothing = |brace: Brace| {
-        let finding = Finding::error("a `}` closes nothing").at(Span::new(brace.offset, 1), "nothing is open here");
-        (brace, finding.help("take it away, or add the `{` that it should close"))
-    };
-    open.into_iter().map(not_closed).chain(surplus.into_iter().map(closes_nothing))
+    let open = open.into_iter().map(|brace| (brace.offset, Hint::NotClosed));
+    open.chain(surplus.into_iter().map(|brace| (brace.offset, Hint::ClosesNothing)))
 }
 
 /// Unmatched opening and closing braces. By indentation, a brace that begins its line does not close one that is
@@ -80,16 +95,11 @@ fn pair(braces: &[Brace], by_indent: bool) -> (Vec<Brace>, Vec<Brace>) {
 }
 
 /// Nodes on the line of the previous one, without a separator.
-fn unseparated<'a>(text: &'a str, node: &'a str, braces: &'a [Brace]) -> impl Iterator<Item = (usize, Finding)> + 'a {
-    let begins = move |character: char| character.is_alphanumeric() || character == '_';
-    let behind = braces.iter().filter(|brace| !brace.opens).filter_map(move |brace| {
+fn unseparated(text: &str, braces: &[Brace]) -> impl Iterator<Item = (usize, Hint)> {
+    let begins = |character: char| character.is_alphanumeric() || character == '_';
+    braces.iter().filter(|brace| !brace.opens).filter_map(move |brace| {
         let rest = text[brace.offset + 1..].trim_start_matches([' ', '\t']);
         let length = rest.find(|character: char| !(begins(character) || character == '-')).unwrap_or(rest.len());
-        (length > 0 && rest.starts_with(begins)).then(|| (text.len() - rest.len(), length))
-    });
-    behind.map(move |(offset, length)| {
-        let finding = Finding::error(format!("a {node} begins on the line where another one ends"));
-        let finding = finding.at(Span::new(offset, length), "here");
-        (offset, finding.help("write it on a line of its own, or put a `;` between the two"))
+        (length > 0 && rest.starts_with(begins)).then_some((text.len() - rest.len(), Hint::Unseparated(length)))
     })
 }
