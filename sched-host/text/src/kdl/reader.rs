@@ -2,6 +2,7 @@
 
 use super::node::{NodeReader, Signature};
 use super::syntax::{document, trimmed};
+use crate::excerpt::printable;
 use crate::{Earliest, Finding, SourceText, Span, did_you_mean};
 use kdl::{KdlDocument, KdlEntry, KdlNode};
 use miette::{NamedSource, SourceSpan};
@@ -23,6 +24,8 @@ pub struct Language {
 pub struct Reader {
     language: Language,
     source: SourceText,
+    /// The source as findings show it, without control characters.
+    shown: SourceText,
     /// The first; all others are counted.
     findings: Vec<Finding>,
     further: usize,
@@ -32,8 +35,10 @@ impl Reader {
     /// A reader of `text`, named `source_name` in findings.
     #[must_use]
     pub fn new(language: Language, source_name: &str, text: &str) -> Reader {
-        let source = Arc::new(NamedSource::new(source_name, text.to_owned()).with_language("kdl"));
-        Reader { language, source, findings: Vec::new(), further: 0 }
+        let named = |text: String| Arc::new(NamedSource::new(source_name, text).with_language("kdl"));
+        let (source, shown) = (named(text.to_owned()), printable(text.to_owned()));
+        let shown = if shown == text { Arc::clone(&source) } else { named(shown) };
+        Reader { language, source, shown, findings: Vec::new(), further: 0 }
     }
 
     /// The document of the text; `None` if its syntax is wrong, which is reported.
@@ -48,10 +53,10 @@ impl Reader {
         }
     }
 
-    /// The text with its name.
+    /// The text with its name, as findings show it.
     #[must_use]
     pub fn source(&self) -> &SourceText {
-        &self.source
+        &self.shown
     }
 
     /// Number of findings so far.
@@ -70,7 +75,7 @@ impl Reader {
     /// Adds a finding unless it equals the previous one: a node that is read several times yields the same finding each
     /// time.
     pub fn report(&mut self, finding: Finding) {
-        let finding = finding.breaks(self.language.rule).in_source(Some(&self.source));
+        let finding = finding.breaks(self.language.rule).in_source(Some(&self.shown));
         let repeats = |last: &Finding| last.place() == finding.place() && last.message() == finding.message();
         if self.findings.last().is_some_and(repeats) {
             return;

@@ -150,3 +150,20 @@ fn problems_behind_each_other_are_all_reported() {
     ");
     insta::assert_snapshot!(read("/- /- dish"), @"menu.kdl:1:4 M1 menu::syntax: a `/-` follows another one (write one `/-` before what is to be left out)");
 }
+
+#[test]
+fn what_a_text_contains_does_not_reach_the_terminal() {
+    use miette::Diagnostic;
+    let mut reader = Reader::new(LANGUAGE, "menu.kdl", "di\u{1b}[31msh // \u{1b}[31m\n\"a\\u{1b}[31m\"");
+    assert!(reader.document().is_none());
+    let mut named = Reader::new(LANGUAGE, "menu.kdl", "\"a\\u{1b}[31m\" // \u{7f}");
+    let document = named.document().expect("it is KDL");
+    let finding = named.misplaced(&document.nodes()[0], "here", "a menu", &[]);
+    named.report(finding);
+    for finding in reader.into_findings().into_iter().chain(named.into_findings()) {
+        let mut drawn = Diagnostic::help(&finding).map_or_else(String::new, |help| help.to_string());
+        let drawing = miette::GraphicalReportHandler::new_themed(miette::GraphicalTheme::unicode_nocolor());
+        drawing.render_report(&mut drawn, &finding).expect("memory takes everything");
+        assert!(drawn.contains("menu.kdl") && !drawn.contains(['\u{1b}', '\u{7f}']), "{drawn}");
+    }
+}
