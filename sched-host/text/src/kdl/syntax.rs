@@ -27,7 +27,8 @@ pub(super) fn document(text: &str, language: Language) -> Result<KdlDocument, (V
     if found.is_empty() && scan.findings.is_empty() {
         match KdlDocument::parse(&scan.plain) {
             Ok(document) => return Ok(document),
-            Err(error) => found = error.diagnostics,
+            // Behind a wrong text in quotes, the parser takes texts for code.
+            Err(error) => found = error.diagnostics.into_iter().take(1).collect(),
         }
     }
     let (mut known, more) = syntax_hints(text, language.node, &scan);
@@ -37,8 +38,50 @@ pub(super) fn document(text: &str, language: Language) -> Result<KdlDocument, (V
         let is_lost = |message: &String| lost.iter().any(|begins| message.starts_with(begins));
         found.retain(|found| !found.message.as_ref().is_some_and(is_lost));
     }
-    known.extend(found.into_iter().map(|found| finding(text, language.node, found)));
+    let others: Vec<SourceSpan> = found.iter().filter(|one| !is_invalid_name(one)).map(|one| one.span).collect();
+    found.retain(|one| !(is_invalid_name(one) && others.contains(&one.span)));
+    known.extend(found.into_iter().map(|found| match cause(text, &scan.code, &found) {
+        Some(cause) => cause,
+        None => finding(text, language.node, found),
+    }));
     Err((known, more))
+}
+
+/// The error that the parser adds to others about the same word.
+fn is_invalid_name(found: &KdlDiagnostic) -> bool {
+    found.message.as_deref() == Some("Found invalid node name")
+}
+
+/// The cause of an error that the parser does not name.
+fn cause(text: &str, code: &str, found: &KdlDiagnostic) -> Option<Finding> {
+    let (begin, end) = (found.span.offset(), found.span.offset() + found.span.len());
+    let word = text.get(begin..end)?;
+    if is_invalid_name(found) && word.starts_with(';') {
+        let left_out = code[..begin].rfind("/-").map(|at| &code[at..begin]);
+        let place = Span::new(begin, 1);
+        return Some(match left_out.is_some_and(|node| !node.contains([';', '\n'])) {
+            // The language allows it, and the parser does not.
+            true => Finding::error("a `;` follows what `/-` leaves out")
+                .at(place, "here")
+                .help("end the line instead of writing `;`, or use `/*` and `*/`"),
+            false => Finding::error("a `;` ends nothing").at(place, "one too many").help("leave it out"),
+        });
+    }
+    if found.message.as_deref() == Some("matching multiline string prefix") {
+        let blank = text[end..].len() - text[end..].trim_start_matches([' ', '\t']).len();
+        return Some(
+            Finding::error("a line of a text is indented less than the text's end, or otherwise")
+                .at(Span::new(end, blank.max(1)), "in this line")
+                .help("begin each line with the same blanks as the line of the closing `\"\"\"`"),
+        );
+    }
+    let control = word.char_indices().find(|(_, c)| c.is_control() && !c.is_whitespace());
+    control.map(|(at, control)| {
+        let code = u32::from(control);
+        Finding::error(format!("a word contains the control character {code:#04x}"))
+            .at(Span::new(begin + at, control.len_utf8()), "here")
+            .help(format!("take it away; in quotes, it is written `\\u{{{code:x}}}`"))
+    })
 }
 
 /// The span without surrounding white space, which KDL sometimes includes.

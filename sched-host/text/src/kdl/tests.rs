@@ -152,6 +152,14 @@ fn problems_behind_each_other_are_all_reported() {
 }
 
 #[test]
+fn what_the_parser_does_not_explain_is_explained() {
+    insta::assert_snapshot!(read("dish \"a\" for=1 { /- eager; fish; }"), @"menu.kdl:1:26 M1 menu::syntax: a `;` follows what `/-` leaves out (end the line instead of writing `;`, or use `/*` and `*/`)");
+    insta::assert_snapshot!(read("dish \"a\" for=1;; dish \"b\" for=1"), @"menu.kdl:1:16 M1 menu::syntax: a `;` ends nothing (leave it out)");
+    insta::assert_snapshot!(read("dish \"\"\"\n  a\n b\n  \"\"\" for=1\ndish \"b\" for=1"), @r#"menu.kdl:3:1 M1 menu::syntax: a line of a text is indented less than the text's end, or otherwise (begin each line with the same blanks as the line of the closing `"""`)"#);
+    insta::assert_snapshot!(read("di\u{1b}[31msh \"b\" for=1"), @r"menu.kdl:1:3 M1 menu::syntax: a word contains the control character 0x1b (take it away; in quotes, it is written `\u{1b}`)");
+}
+
+#[test]
 fn what_a_text_contains_does_not_reach_the_terminal() {
     use miette::Diagnostic;
     let mut reader = Reader::new(LANGUAGE, "menu.kdl", "di\u{1b}[31msh // \u{1b}[31m\n\"a\\u{1b}[31m\"");
