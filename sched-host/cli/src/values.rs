@@ -19,6 +19,20 @@ pub(super) fn positive(text: &str) -> Result<usize, String> {
     }
 }
 
+/// A whole number from 1 to `most`: more of these would not fit into memory.
+pub(super) fn up_to(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
+    move |text| match positive(text) {
+        Ok(number) if number > most => Err(format!("must be {most} at most")),
+        Err(_) if is_large(text) => Err(format!("must be {most} at most")),
+        found => found,
+    }
+}
+
+/// Whether it is a whole number that no type holds.
+fn is_large(text: &str) -> bool {
+    text.len() > 18 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A time in seconds, more than 0.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 2 or 0.5".to_owned())?;
@@ -51,6 +65,15 @@ mod tests {
     fn counts_begin_at_one() {
         assert_eq!(positive("7"), Ok(7));
         assert!(["0", "-1", "1.5", "many", "99999999999999999999"].iter().all(|text| positive(text).is_err()));
+    }
+
+    #[test]
+    fn counts_end_where_memory_would() {
+        assert_eq!(up_to(9)("9"), Ok(9));
+        for text in ["10", "99999999999", "99999999999999999999999"] {
+            assert_eq!(up_to(9)(text), Err("must be 9 at most".to_owned()));
+        }
+        assert_eq!(up_to(9)("0"), positive("0"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Clusters by name, and in KDL.
 
 use super::network::{Network, SwitchLevel};
-use super::{Cluster, MAX_NODES, SharedCores};
+use super::{Cluster, MAX_CLUSTER_WORKERS, MAX_NODES, SharedCores};
 use crate::platform::{self, MAX_WORKERS, Platform, Route, Worker};
 use kdl::{KdlDocument, KdlNode};
 use sched_core::MemoryNode;
@@ -82,9 +82,12 @@ impl Cluster {
         let (count, shape) = shape
             .split_once(['x', '×'])
             .ok_or_else(|| wrong(format!("`{name}` has no number of nodes and shape, such as 4x12")))?;
-        let count = count.trim().parse().ok().filter(|count| (1..=MAX_NODES).contains(count));
+        let count = count.trim().parse().ok().filter(|count: &usize| (1..=MAX_NODES).contains(count));
         let count = count.ok_or_else(|| wrong(format!("`{name}` does not have 1 to {MAX_NODES} nodes")))?;
         let node = shape_of(shape.trim())?;
+        if count.saturating_mul(node.workers.len()) > MAX_CLUSTER_WORKERS {
+            return Err(too_many(name, count, node.workers.len()));
+        }
         let mut network = Network::default();
         for option in parts {
             set(&mut network, option).map_err(|why| wrong(format!("`{option}` in `{name}` {why}")))?;
@@ -169,6 +172,12 @@ fn read(reader: &mut Reader, document: &KdlDocument) -> Option<Cluster> {
                 reader.report(finding);
             }
         }
+    }
+    let workers: usize = cluster.nodes.iter().map(|node| node.workers.len()).sum();
+    if workers > MAX_CLUSTER_WORKERS {
+        let why = format!("the cluster has {workers} workers, and {MAX_CLUSTER_WORKERS} are the maximum");
+        let finding = Finding::error(why).at(reader.name_span(node), "this one");
+        reader.report(finding.help("take fewer nodes, or smaller ones"));
     }
     if cluster.nodes.is_empty() && reader.reported() == 0 {
         let finding = Finding::error("the cluster has no nodes").at(reader.name_span(node), "this one");
@@ -290,6 +299,12 @@ fn set(network: &mut Network, option: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Nodes of which nobody could simulate so many.
+fn too_many(name: &str, nodes: usize, workers: usize) -> Findings {
+    let why = format!("{nodes} nodes of {workers} workers are more than {MAX_CLUSTER_WORKERS} workers, the maximum");
+    Findings::new(name, vec![Finding::error(why).help("take fewer nodes, or smaller ones")])
+}
+
 /// The platform of a node.
 fn shape_of(shape: &str) -> Result<Platform, Findings> {
     if shape.is_empty() || !shape.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -340,12 +355,18 @@ mod tests {
     }
 
     #[test]
+    fn large_clusters_are_possible() {
+        assert!(Cluster::named("cluster:1024x12").is_ok() && Cluster::named("cluster:16384x64").is_ok());
+    }
+
+    #[test]
     fn wrong_names_say_what_is_wrong() {
         for (name, problem) in [
             ("cluster:4", "`cluster:4` has no number of nodes and shape, such as 4x12"),
             ("cluster:0x12", "`cluster:0x12` does not have 1 to 16384 nodes"),
             ("cluster:4x0", "a node cannot have 0 cores: 1 to 65536 are possible"),
             ("cluster:4xcpu9-gpu4", "there is no platform `cpu9-gpu4`"),
+            ("cluster:64x65536", "64 nodes of 65536 workers are more than 1048576 workers, the maximum"),
             ("cluster:4x12,fast", "`fast` in `cluster:4x12,fast` is no option"),
             (
                 "cluster:4x12,speed=3",
