@@ -16,7 +16,7 @@ pub(super) fn document(text: &str, language: Language) -> Result<KdlDocument, (V
     let scan = Scan::of(text);
     if let Some(offset) = scan.too_deep(DEEPEST) {
         let finding = Finding::error(format!("braces nest more than {DEEPEST} deep"));
-        let help = "a `}` may be missing, again and again";
+        let help = "a `}` may be missing, again and again; if none is, divide the text into parts that do not nest";
         return Err((vec![finding.at(Span::new(offset, 1), "too deep").help(help)], 0));
     }
     if let Some(offset) = scan.repeated_slashdash() {
