@@ -88,8 +88,13 @@ impl Cluster {
         if count.saturating_mul(node.workers.len()) > MAX_CLUSTER_WORKERS {
             return Err(too_many(name, count, node.workers.len()));
         }
-        let mut network = Network::default();
+        let (mut network, mut names) = (Network::default(), Vec::new());
         for option in parts {
+            let key = option.split('=').next().unwrap_or_default().trim();
+            if key != "switch" && names.contains(&key) {
+                return Err(wrong(format!("`{name}` has `{key}` twice: leave one of them out")));
+            }
+            names.push(key);
             set(&mut network, option).map_err(|why| wrong(format!("`{option}` in `{name}` {why}")))?;
         }
         check_switches(&network).map_err(wrong)?;
@@ -367,6 +372,10 @@ mod tests {
             ("cluster:4x0", "a node cannot have 0 cores: 1 to 65536 are possible"),
             ("cluster:4xcpu9-gpu4", "there is no platform `cpu9-gpu4`"),
             ("cluster:64x65536", "64 nodes of 65536 workers are more than 1048576 workers, the maximum"),
+            (
+                "cluster:4x4,latency=1us,latency=2us",
+                "`cluster:4x4,latency=1us,latency=2us` has `latency` twice: leave one of them out",
+            ),
             ("cluster:4x12,fast", "`fast` in `cluster:4x12,fast` is no option"),
             (
                 "cluster:4x12,speed=3",
