@@ -2,12 +2,19 @@
 
 use std::time::Duration;
 
+const LONGEST: Duration = Duration::from_secs(1_000_000_000);
+
 /// The seed.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(super) struct SeedOption {
     /// Seed of generated data and graphs, and of random choices in components
-    #[arg(long, value_name = "SEED", default_value_t = 42)]
+    #[arg(long, value_name = "SEED", default_value_t = 42, value_parser = seed)]
     pub(super) seed: u64,
+}
+
+/// A seed.
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("must be a whole number from 0 to {}", u64::MAX))
 }
 
 /// A whole number from 1.
@@ -33,12 +40,12 @@ fn is_large(text: &str) -> bool {
     text.len() > 18 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A time in seconds, more than 0.
+/// A time in seconds, from a nanosecond to thirty years: all that is counted in nanoseconds.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 2 or 0.5".to_owned())?;
     match Duration::try_from_secs_f64(number) {
-        Ok(time) if !time.is_zero() => Ok(time),
-        _ => Err("must be more than 0 seconds and less than 2^64".to_owned()),
+        Ok(time) if !time.is_zero() && time <= LONGEST => Ok(time),
+        _ => Err("must be from 1e-9 to 1e9 seconds".to_owned()),
     }
 }
 
@@ -83,6 +90,14 @@ mod tests {
     }
 
     #[test]
+    fn a_seed_is_a_whole_number() {
+        assert_eq!(seed("18446744073709551615"), Ok(u64::MAX));
+        for text in ["-1", "0x10", "18446744073709551616"] {
+            assert_eq!(seed(text), Err("must be a whole number from 0 to 18446744073709551615".to_owned()));
+        }
+    }
+
+    #[test]
     fn a_machine_has_a_name_and_no_path() {
         assert_eq!(machine_name("node7.cluster"), Ok("node7.cluster".to_owned()));
         assert!(["", ".", "..", "../..", "a/b", "a b", "a\n"].iter().all(|text| machine_name(text).is_err()));
@@ -91,6 +106,6 @@ mod tests {
     #[test]
     fn a_time_is_a_number_of_seconds() {
         assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
-        assert!(["0", "-1", "nan", "inf", "1e300", "2s"].iter().all(|text| seconds(text).is_err()));
+        assert!(["0", "-1", "nan", "inf", "1e300", "1e12", "1e-12", "2s"].iter().all(|text| seconds(text).is_err()));
     }
 }
