@@ -84,7 +84,14 @@ impl Cluster {
             .ok_or_else(|| wrong(format!("`{name}` has no number of nodes and shape, such as 4x12")))?;
         let count = count.trim().parse().ok().filter(|count: &usize| (1..=MAX_NODES).contains(count));
         let count = count.ok_or_else(|| wrong(format!("`{name}` does not have 1 to {MAX_NODES} nodes")))?;
-        let node = shape_of(shape.trim())?;
+        let shape = shape.trim();
+        let node = match shape_of(shape) {
+            // The name is what the user wrote, unless the shape is a file with places.
+            Err(found) if found.findings().iter().all(|finding| finding.place().is_none()) => {
+                return Err(Findings::new(name, found.findings().to_vec()));
+            }
+            found => found?,
+        };
         if count.saturating_mul(node.workers.len()) > MAX_CLUSTER_WORKERS {
             return Err(too_many(name, count, node.workers.len()));
         }
@@ -360,8 +367,12 @@ mod tests {
     }
 
     #[test]
-    fn large_clusters_are_possible() {
+    fn large_clusters_are_possible_and_errors_name_the_cluster() {
         assert!(Cluster::named("cluster:1024x12").is_ok() && Cluster::named("cluster:16384x64").is_ok());
+        for name in ["cluster:4x0", "cluster:4xnosuch"] {
+            let errors = Cluster::named(name).expect_err("it has no shape");
+            assert_eq!(errors.to_string(), format!("{name}: 1 error"));
+        }
     }
 
     #[test]
