@@ -23,9 +23,9 @@ pub struct Language {
 #[derive(Debug)]
 pub struct Reader {
     language: Language,
+    text: SourceText,
+    /// The text as findings show it, without control characters.
     source: SourceText,
-    /// The source as findings show it, without control characters.
-    shown: SourceText,
     /// The first; all others are counted.
     findings: Vec<Finding>,
     further: usize,
@@ -36,14 +36,16 @@ impl Reader {
     #[must_use]
     pub fn new(language: Language, source_name: &str, text: &str) -> Reader {
         let named = |text: String| Arc::new(NamedSource::new(source_name, text).with_language("kdl"));
-        let (source, shown) = (named(text.to_owned()), printable(text.to_owned()));
-        let shown = if shown == text { Arc::clone(&source) } else { named(shown) };
-        Reader { language, source, shown, findings: Vec::new(), further: 0 }
+        let shown = printable(text.to_owned());
+        let plain = shown == text;
+        let text = named(text.to_owned());
+        let source = if plain { Arc::clone(&text) } else { named(shown) };
+        Reader { language, text, source, findings: Vec::new(), further: 0 }
     }
 
     /// The document of the text; `None` if its syntax is wrong, which is reported.
     pub fn document(&mut self) -> Option<KdlDocument> {
-        match document(self.source.inner(), self.language) {
+        match document(self.text.inner(), self.language) {
             Ok(document) => Some(document),
             Err((findings, more)) => {
                 findings.into_iter().for_each(|finding| self.report(finding.code(self.code("syntax"))));
@@ -56,7 +58,7 @@ impl Reader {
     /// The text with its name, as findings show it.
     #[must_use]
     pub fn source(&self) -> &SourceText {
-        &self.shown
+        &self.source
     }
 
     /// Number of findings so far.
@@ -75,7 +77,7 @@ impl Reader {
     /// Adds a finding unless it equals the previous one: a node that is read several times yields the same finding each
     /// time.
     pub fn report(&mut self, finding: Finding) {
-        let finding = finding.breaks(self.language.rule).in_source(Some(&self.shown));
+        let finding = finding.breaks(self.language.rule).in_source(Some(&self.source));
         let repeats = |last: &Finding| last.place() == finding.place() && last.message() == finding.message();
         if self.findings.last().is_some_and(repeats) {
             return;
@@ -95,7 +97,7 @@ impl Reader {
     /// Place of this part of the document.
     #[must_use]
     pub fn span(&self, span: SourceSpan) -> Span {
-        trimmed(self.source.inner(), span)
+        trimmed(self.text.inner(), span)
     }
 
     /// Place of the node's name.
