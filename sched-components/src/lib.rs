@@ -33,6 +33,9 @@ pub const PACKAGE: &str = env!("CARGO_PKG_NAME");
 /// Version of this package.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// Upper bound of parameters that are numbers: what is computed from them stays finite, and fits into a duration.
+const LARGEST: i64 = 1_000_000_000_000;
+
 /// Every stock component.
 ///
 /// ```
@@ -67,6 +70,18 @@ pub fn stock() -> Vec<Offer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sched_core::ParamKind;
+
+    #[test]
+    fn no_number_is_too_large_for_what_is_computed_from_it() {
+        for offer in stock() {
+            for param in offer.info().describe().params {
+                if let ParamKind::Float { max, .. } = param.kind {
+                    assert!(max <= LARGEST as f64, "{} of {}", param.name, offer.info().name());
+                }
+            }
+        }
+    }
 
     #[test]
     fn every_stock_component_states_this_package() {

@@ -64,7 +64,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Converts the value to `kind`; `None` when its type does not fit or it is out of range.
+    /// Converts the value to `kind`; `None` when its type does not fit, or it is out of range or infinite.
     #[must_use]
     pub fn coerce(self, kind: &ParamKind) -> Option<Value> {
         match (self, kind) {
@@ -73,8 +73,9 @@ impl Value {
                 Some(Value::Int(number))
             }
             (Value::Int(number), ParamKind::Float { .. }) => Value::Float(number as f64).coerce(kind),
-            (Value::Float(number), ParamKind::Float { min, max }) if (*min..=*max).contains(&number) => {
-                Some(Value::Float(number))
+            (Value::Float(number), ParamKind::Float { min, max }) => {
+                let fits = number.is_finite() && (*min..=*max).contains(&number);
+                fits.then_some(Value::Float(number))
             }
             (Value::Text(text), ParamKind::Text) => Some(Value::Text(text)),
             (Value::Text(text), ParamKind::Choice(of)) if of.contains(&text) => Some(Value::Text(text)),

@@ -4,6 +4,7 @@
 
 mod ready;
 
+use crate::LARGEST;
 use crate::facts::Facts;
 use crate::queue::{
     Change, Held, Looks, Place, SharedQueue, TaskQueue, arch_to_find, expected_addition, load_here, nanos,
@@ -37,8 +38,10 @@ pub(super) struct Reservoir {
 }
 
 const THRESHOLD: Param = Param::int(NTASKS, 0, "tasks held at most; 0 means no limit").at_least(0);
-const LENGTH: Param =
-    Param::float(EXP_LEN, 0.0, "expected length held at most; 0 means no limit").at_least(0).unit("µs");
+const LENGTH: Param = Param::float(EXP_LEN, 0.0, "expected length held at most; 0 means no limit")
+    .at_least(0)
+    .at_most(LARGEST)
+    .unit("µs");
 
 /// Parameters of every reservoir.
 pub(super) const PARAMS: &[Param] = const { &[THRESHOLD, LENGTH, Ready::PARAM] };

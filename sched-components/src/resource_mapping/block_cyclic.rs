@@ -29,6 +29,7 @@ mod owners;
 
 use super::completion::{Candidate, Weights};
 use super::soonest::Soonest;
+use crate::LARGEST;
 pub(super) use owners::Owners;
 use sched_core::*;
 
@@ -66,7 +67,8 @@ impl Build for BlockCyclic {
                     4.0,
                     "tasks that the owner's workers accelerate less may go to workers elsewhere",
                 )
-                .at_least(0),
+                .at_least(0)
+                .at_most(LARGEST),
             ]
         },
     )

@@ -19,6 +19,7 @@
 //! all devices use at once (StarPU's charge each byte twice per GPU, so six times with three GPUs); a smaller number
 //! assumes more overlap and an idle bus, and 0 ignores data altogether.
 
+use crate::LARGEST;
 use crate::queue::nanos;
 use sched_core::*;
 use std::cell::Cell;
@@ -85,19 +86,23 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    pub(super) const ALPHA: Param = Param::float("alpha", 1.0, "weight of the completion time").at_least(0);
-    pub(super) const BETA: Param = Param::float("beta", 1.0, "weight of the data transfers").at_least(0);
+    pub(super) const ALPHA: Param =
+        Param::float("alpha", 1.0, "weight of the completion time").at_least(0).at_most(LARGEST);
+    pub(super) const BETA: Param =
+        Param::float("beta", 1.0, "weight of the data transfers").at_least(0).at_most(LARGEST);
     pub(super) const GAMMA: Param =
         Param::float("gamma", 1000.0, "weight of the energy: how much longer a task may take to save a joule")
             .at_least(0)
+            .at_most(LARGEST)
             .unit("µs/J");
     pub(super) const IDLE_POWER: Param =
         Param::float("idle-power", 0.0, "power that a machine draws while it waits for the last task")
             .at_least(0)
+            .at_most(LARGEST)
             .unit("W");
 
     pub(super) const TRANSFERS: Param =
-        Param::float("transfers", 1.0, "share of the expected transfer time that counts").at_least(0);
+        Param::float("transfers", 1.0, "share of the expected transfer time that counts").at_least(0).at_most(LARGEST);
 
     pub(super) fn read(params: &Params) -> Result<Weights, BuildError> {
         Ok(Weights {

@@ -114,6 +114,7 @@ mod under_way;
 
 use super::completion::Weights;
 use super::replan::Replan;
+use crate::LARGEST;
 use crate::queue::{load_here, nanos};
 use agenda::Limits;
 use planner::Planner;
@@ -164,8 +165,8 @@ impl Build for Plan {
                 Param::int("window", 8192, "maximum number of tasks planned, in the order of submission")
                     .at_least(1)
                     .unit("tasks"),
-                Param::float("time", 0.02, TIME).at_least(0),
-                Param::float("lead", 20_000.0, LEAD).at_least(0).unit("µs"),
+                Param::float("time", 0.02, TIME).at_least(0).at_most(LARGEST),
+                Param::float("lead", 20_000.0, LEAD).at_least(0).at_most(LARGEST).unit("µs"),
                 super::replan::SPARE,
             ]
         },

@@ -30,6 +30,7 @@
 
 use super::completion::{Basis, Candidate, Weights, least_loaded, with_candidates};
 use super::turn::Turn;
+use crate::LARGEST;
 use crate::queue::{ALL, ByArchs, Counted, Place, archs_of_requester, load_here, nanos};
 use sched_core::*;
 
@@ -60,7 +61,7 @@ pub struct Replan {
 const SPARE_HELP: &str = "a worker that asks for work, and has none planned, takes a task that it completes within this many times the \
      length of the plan; 0 means none";
 
-pub(super) const SPARE: Param = Param::float("spare", 0.0, SPARE_HELP).at_least(0);
+pub(super) const SPARE: Param = Param::float("spare", 0.0, SPARE_HELP).at_least(0).at_most(LARGEST);
 
 /// Accelerations whose ratio is smaller than this count as equal.
 const TOLERANCE: f64 = 1.01;
@@ -116,7 +117,10 @@ impl Build for Replan {
                 Param::int("window", 256, "maximum number of tasks planned, the most urgent first")
                     .at_least(1)
                     .unit("tasks"),
-                Param::float("lead", 0.0, "how long before its planned start a task is sent").at_least(0).unit("µs"),
+                Param::float("lead", 0.0, "how long before its planned start a task is sent")
+                    .at_least(0)
+                    .at_most(LARGEST)
+                    .unit("µs"),
                 SPARE,
             ]
         },

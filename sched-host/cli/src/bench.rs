@@ -48,6 +48,9 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     }
 }
 
+/// Maximum number of tasks in a graph: their records take some 4 GB.
+const MOST_TASKS: usize = 10_000_000;
+
 /// Repetitions.
 #[derive(clap::Args, Clone, Copy, Debug)]
 struct RoundOption<const DEFAULT: usize> {

@@ -15,7 +15,7 @@ use crate::pictures::{Beside, Pictures};
 use crate::policy::{PolicyOptions, without_repetition};
 use crate::progress::Progress;
 use crate::streams::{self, Sink, Target};
-use crate::values::positive;
+use crate::values::up_to;
 use miette::{IntoDiagnostic, miette};
 use references::Reference;
 use sched_trace::Trace;
@@ -23,6 +23,9 @@ use sched_tree::plugin::Registry;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
+
+/// Maximum number of seeds.
+const MOST_SEEDS: usize = 1_000_000;
 
 /// Simulate a task graph with several policies, and show them side by side in a table
 ///
@@ -62,7 +65,7 @@ pub struct Args {
     replay: bool,
 
     /// Simulate each policy with this many seeds, from that of --seed, and show medians and spreads
-    #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "html")]
+    #[arg(long, value_name = "N", value_parser = up_to(MOST_SEEDS), conflicts_with = "html")]
     seeds: Option<usize>,
 
     /// Write a page with the table and all schedules; `-` is the standard output

@@ -2,13 +2,13 @@
 
 use super::hints::PLATFORM;
 use super::reports;
-use super::values::{machine_name, positive};
+use super::values::{machine_name, up_to};
 use clap::ValueHint;
 use miette::miette;
 use sched_machine::topology::{BindingPlan, Topology};
 use sched_policy::{self as policy, BoundMachine};
 use sched_sim::cluster::Cluster;
-use sched_sim::platform::{self, Platform};
+use sched_sim::platform::{self, MAX_WORKERS, Platform};
 use std::path::PathBuf;
 
 /// Heading of these options in a help.
@@ -18,7 +18,7 @@ const HEADING: &str = "Machine";
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(super) struct WorkerOption {
     /// Number of CPU workers [default: one for each hardware thread that may be used, or as the platform says]
-    #[arg(long, short, value_name = "N", value_parser = positive, help_heading = HEADING)]
+    #[arg(long, short, value_name = "N", value_parser = up_to(MAX_WORKERS), help_heading = HEADING)]
     workers: Option<usize>,
 }
 

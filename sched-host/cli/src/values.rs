@@ -2,12 +2,19 @@
 
 use std::time::Duration;
 
+const LONGEST: Duration = Duration::from_secs(1_000_000_000);
+
 /// The seed.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(super) struct SeedOption {
     /// Seed of generated data and graphs, and of random choices in components
-    #[arg(long, value_name = "SEED", default_value_t = 42)]
+    #[arg(long, value_name = "SEED", default_value_t = 42, value_parser = seed)]
     pub(super) seed: u64,
+}
+
+/// A seed.
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("must be a whole number from 0 to {}", u64::MAX))
 }
 
 /// A whole number from 1.
@@ -19,12 +26,26 @@ pub(super) fn positive(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A time in seconds, more than 0.
+/// A whole number from 1 to `most`: more of these would not fit into memory.
+pub(super) fn up_to(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
+    move |text| match positive(text) {
+        Ok(number) if number > most => Err(format!("must be {most} at most")),
+        Err(_) if is_large(text) => Err(format!("must be {most} at most")),
+        found => found,
+    }
+}
+
+/// Whether it is a whole number that no type holds.
+fn is_large(text: &str) -> bool {
+    text.len() > 18 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A time in seconds, from a nanosecond to thirty years: all that is counted in nanoseconds.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 2 or 0.5".to_owned())?;
     match Duration::try_from_secs_f64(number) {
-        Ok(time) if !time.is_zero() => Ok(time),
-        _ => Err("must be more than 0 seconds and less than 2^64".to_owned()),
+        Ok(time) if !time.is_zero() && time <= LONGEST => Ok(time),
+        _ => Err("must be from 1e-9 to 1e9 seconds".to_owned()),
     }
 }
 
@@ -54,9 +75,26 @@ mod tests {
     }
 
     #[test]
+    fn counts_end_where_memory_would() {
+        assert_eq!(up_to(9)("9"), Ok(9));
+        for text in ["10", "99999999999", "99999999999999999999999"] {
+            assert_eq!(up_to(9)(text), Err("must be 9 at most".to_owned()));
+        }
+        assert_eq!(up_to(9)("0"), positive("0"));
+    }
+
+    #[test]
     fn a_share_is_no_more_than_all() {
         assert_eq!(share("0.95"), Ok(0.95));
         assert!(["-0.1", "1.1", "nan", "all"].iter().all(|text| share(text).is_err()));
+    }
+
+    #[test]
+    fn a_seed_is_a_whole_number() {
+        assert_eq!(seed("18446744073709551615"), Ok(u64::MAX));
+        for text in ["-1", "0x10", "18446744073709551616"] {
+            assert_eq!(seed(text), Err("must be a whole number from 0 to 18446744073709551615".to_owned()));
+        }
     }
 
     #[test]
@@ -68,6 +106,6 @@ mod tests {
     #[test]
     fn a_time_is_a_number_of_seconds() {
         assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
-        assert!(["0", "-1", "nan", "inf", "1e300", "2s"].iter().all(|text| seconds(text).is_err()));
+        assert!(["0", "-1", "nan", "inf", "1e300", "1e12", "1e-12", "2s"].iter().all(|text| seconds(text).is_err()));
     }
 }

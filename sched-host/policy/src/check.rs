@@ -13,6 +13,7 @@ mod site;
 
 use super::catalogue::Catalogue;
 use super::element::Policy;
+pub use names::WORDS;
 use sched_text::Finding;
 pub(super) use site::{Subject, stands_for_slot};
 

@@ -59,7 +59,7 @@ pub use adjustment::Adjustment;
 pub use areas::Area;
 pub use build::{ComponentId, Connect, Decide, Limit, Queue, QueuesBelow, Ready, Recipe, SimpleFlags, TopologySpecs};
 pub use catalogue::{Audience, Catalogue, Entry, Offers, Stock};
-pub use check::check;
+pub use check::{WORDS, check};
 pub use draw::Fold;
 pub use edit::PolicyEdit;
 pub use element::{Component, Each, Element, Policy, Setting, Shared, Use};

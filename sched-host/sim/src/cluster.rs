@@ -42,6 +42,9 @@ use std::sync::Arc;
 /// Maximum number of nodes of a cluster.
 pub const MAX_NODES: usize = 16_384;
 
+/// Maximum number of workers of all nodes of a cluster together: the records of each take some kilobytes.
+pub const MAX_CLUSTER_WORKERS: usize = 1 << 20;
+
 /// A cluster to simulate.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cluster {

@@ -250,7 +250,8 @@ fn kernel_help(unknown: &[Unknown], kinds: &[String]) -> String {
     let meant = help.by_ref().collect::<Vec<_>>().join(" ");
     let names = known.clone().collect::<Vec<_>>().join(", ");
     let meant = if meant.is_empty() { String::new() } else { format!("{meant}\n") };
-    format!("{meant}add `kernel \"name\" {{ on \"class\" time=\"3 ms\" }}` to the platform; it knows: {names}")
+    let known = if names.is_empty() { "it has no kernels".to_owned() } else { format!("it knows: {names}") };
+    format!("{meant}add `kernel \"name\" {{ on \"class\" time=\"3 ms\" }}` to the platform; {known}")
 }
 
 fn idle(without_workers: &[String]) -> String {

@@ -2,8 +2,10 @@
 
 use super::excerpt::{self, Excerpts};
 use super::span::{SourceText, Span, line_and_column};
+use super::terminal::escaped;
 use super::{Earliest, count};
 use miette::{Diagnostic, LabeledSpan, Severity, SourceCode, SourceSpan};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Number of places that a finding shows.
@@ -32,7 +34,7 @@ impl Finding {
             severity: Severity::Error,
             id: "",
             code: String::new(),
-            message: message.into(),
+            message: plain(message),
             labels: Vec::new(),
             further_places: 0,
             help: None,
@@ -57,7 +59,7 @@ impl Finding {
     #[must_use]
     pub fn at(mut self, span: Span, label: impl Into<String>) -> Finding {
         match self.labels.len() < MOST_PLACES {
-            true => self.labels.push((span, label.into())),
+            true => self.labels.push((span, plain(label))),
             false => self.further_places += 1,
         }
         self
@@ -66,7 +68,7 @@ impl Finding {
     /// Adds help: the fix.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Finding {
-        let help = help.into();
+        let help = plain(help);
         self.help = Some(match self.help {
             Some(before) => format!("{before}\n{help}"),
             None => help,
@@ -131,6 +133,16 @@ impl Finding {
         let Excerpts(source) = self.source.as_ref()?;
         let (line, column) = line_and_column(source.inner(), self.place()?.offset());
         Some((source.name(), line, column))
+    }
+}
+
+/// The text with control characters escaped, which are those of names in the file: in a report that is drawn in
+/// colours, a terminal would obey them.
+fn plain(text: impl Into<String>) -> String {
+    let text = text.into();
+    match escaped(&text, false) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(escaped) => escaped,
     }
 }
 

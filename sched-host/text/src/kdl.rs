@@ -4,8 +4,10 @@
 //! [`Signature`] and give typed access to arguments and properties, and collects findings with their places. It
 //! continues after each problem, so that all are reported.
 
+mod enclosed;
 mod node;
 mod reader;
+mod scan;
 mod syntax;
 mod syntax_hints;
 #[cfg(test)]

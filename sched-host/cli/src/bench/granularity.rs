@@ -1,15 +1,15 @@
 //! `sched bench granularity`: the smallest tasks that are worth their overhead.
 
-use super::{Document, RoundOption, measured};
+use super::{Document, MOST_TASKS, RoundOption, measured};
 use crate::format::{FormatOptions, text_or_json};
 use crate::json;
 use crate::machine::MainWorkerOption;
 use crate::policy::PolicyOptions;
 use crate::start::start_all;
 use crate::table::table;
-use crate::values::positive;
+use crate::values::{positive, up_to};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use miette::IntoDiagnostic;
+use miette::{IntoDiagnostic, miette};
 use sched_runtime::Runtime;
 use sched_tree::plugin::Registry;
 use sched_workloads::bench::{Granularity, GranularityResult, Pattern, granularity};
@@ -48,11 +48,11 @@ pub(super) struct Args {
     main: MainWorkerOption,
 
     /// Tasks in a step
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = positive)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = up_to(MOST_TASKS))]
     width: usize,
 
     /// Steps
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = positive)]
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = up_to(MOST_TASKS))]
     steps: usize,
 
     #[command(flatten)]
@@ -72,6 +72,13 @@ fn patterns() -> impl TypedValueParser<Value = Pattern> {
 }
 
 pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    if args.width.saturating_mul(args.steps) > MOST_TASKS {
+        let (width, steps) = (args.width, args.steps);
+        return Err(miette!(
+            help = "take fewer steps, or fewer tasks in each",
+            "{steps} steps of {width} tasks are more than {MOST_TASKS} tasks, the maximum"
+        ));
+    }
     let policies = args.policies.several()?;
     start_all(&policies, |policy| Runtime::builder().registry(Arc::clone(registry)).policy(policy).build())?;
     let wanted = Granularity {

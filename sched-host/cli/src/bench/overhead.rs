@@ -1,13 +1,13 @@
 //! `sched bench overhead`: cost of empty tasks.
 
-use super::{RoundOption, measured};
+use super::{MOST_TASKS, RoundOption, measured};
 use crate::format::{FormatOptions, text_or_json};
 use crate::json;
 use crate::machine::MainWorkerOption;
 use crate::policy::PolicyOptions;
 use crate::start::start_all;
 use crate::table::table;
-use crate::values::positive;
+use crate::values::{positive, up_to};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use miette::IntoDiagnostic;
 use sched_runtime::Runtime;
@@ -45,7 +45,7 @@ pub(super) struct Args {
     main: MainWorkerOption,
 
     /// Tasks in the independent and the chain graph
-    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = positive)]
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = up_to(MOST_TASKS))]
     tasks: usize,
 
     #[command(flatten)]

@@ -7,7 +7,7 @@ use crate::hints::GRAPH;
 use crate::json;
 use crate::policy::PolicyOptions;
 use crate::table::table;
-use crate::values::{SeedOption, positive};
+use crate::values::{SeedOption, up_to};
 use miette::IntoDiagnostic;
 use sched_sim::platform::MAX_WORKERS;
 use sched_tree::plugin::Registry;
@@ -40,7 +40,7 @@ pub(super) struct Args {
     policies: PolicyOptions,
 
     /// Numbers of workers, separated by commas
-    #[arg(long, short, value_name = "N", value_delimiter = ',', default_value = "12,64,256,1024", value_parser = machine_size)]
+    #[arg(long, short, value_name = "N", value_delimiter = ',', default_value = "12,64,256,1024", value_parser = up_to(MAX_WORKERS))]
     workers: Vec<usize>,
 
     #[command(flatten)]
@@ -51,12 +51,6 @@ pub(super) struct Args {
 
     #[command(flatten)]
     format: FormatOptions,
-}
-
-/// A number of workers that a machine may have.
-fn machine_size(text: &str) -> Result<usize, String> {
-    let workers = positive(text)?;
-    if workers > MAX_WORKERS { Err(format!("must be {MAX_WORKERS} at most")) } else { Ok(workers) }
 }
 
 /// Enough tasks to make the start-up cost negligible.

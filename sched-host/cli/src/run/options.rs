@@ -13,7 +13,7 @@ use crate::ranks::Ranks;
 use crate::start::start_all;
 use crate::streams::{Sink, Target};
 use crate::task_options::TaskOptions;
-use crate::values::{SeedOption, positive, seconds};
+use crate::values::{SeedOption, positive, seconds, up_to};
 use miette::miette;
 use sched_graph::TaskGraph;
 use sched_machine::energy::{EnergyError, EnergyMeter};
@@ -26,6 +26,9 @@ use sched_workloads::workload::Workload;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Maximum number of ranks in this process, each with threads of its own.
+const MOST_RANKS: usize = 1024;
 
 /// What several ranks cannot have.
 const ALONE: [&str; 7] = ["repeat", "warm_up", "watch_plugins", "main_worker", "memory_nodes", "calibrate", "energy"];
@@ -65,7 +68,7 @@ pub(super) struct Options {
 
     /// Number of ranks, each with a runtime and workers of its own, that share the matrix and exchange tiles: threads
     /// of this process. Under `mpirun` each process is a rank, in a program that was built with MPI (--features mpi)
-    #[arg(long, value_name = "N", value_parser = positive, conflicts_with_all = ALONE)]
+    #[arg(long, value_name = "N", value_parser = up_to(MOST_RANKS), conflicts_with_all = ALONE)]
     ranks: Option<usize>,
 
     #[command(flatten)]

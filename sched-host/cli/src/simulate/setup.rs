@@ -46,11 +46,15 @@ pub(crate) struct Setup {
 /// `--noise`.
 fn noise(text: &str) -> Result<Noise, String> {
     let form = "write spread=0.1, bias=cuda:1.3, or several with commas";
-    let mut noise = Noise::default();
+    let (mut noise, mut has_spread) = (Noise::default(), false);
     for part in text.split(',') {
         let number = |word: &str| word.parse().ok().filter(|number: &f64| number.is_finite());
         match part.split_once('=') {
+            Some(("spread", _)) if has_spread => {
+                return Err("`spread` is given twice: leave one of them out".to_owned());
+            }
             Some(("spread", word)) => {
+                has_spread = true;
                 let spread = number(word).filter(|spread| (0.0..=2.0).contains(spread));
                 noise.spread =
                     spread.ok_or_else(|| format!("`{word}` is no spread: a number from 0 to 2 is expected"))?;
@@ -59,6 +63,9 @@ fn noise(text: &str) -> Result<Noise, String> {
                 let (name, factor) = word.rsplit_once(':').ok_or_else(|| format!("`{word}` has no factor; {form}"))?;
                 let factor = number(factor).filter(|factor| (0.01..=100.0).contains(factor));
                 let factor = factor.ok_or_else(|| format!("`{word}` has no factor from 0.01 to 100; {form}"))?;
+                if noise.bias.iter().any(|(known, _)| known == name) {
+                    return Err(format!("the bias of `{name}` is given twice: leave one of them out"));
+                }
                 noise.bias.push((name.to_owned(), factor));
             }
             _ => return Err(format!("`{part}` is no noise; {form}")),
@@ -149,5 +156,20 @@ impl Setup {
             ));
         }
         Ok(noise)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::noise;
+
+    #[test]
+    fn nothing_is_set_twice() {
+        let both = noise("spread=0.1,bias=cuda:2,bias=gemm:0.5").expect("it is right");
+        assert_eq!((both.spread, both.bias.len()), (0.1, 2));
+        for (text, what) in [("spread=0.1,spread=0.2", "`spread`"), ("bias=cuda:2,bias=cuda:3", "bias of `cuda`")] {
+            let why = noise(text).expect_err("one of them is too many");
+            assert!(why.contains(what) && why.contains("twice"), "{why}");
+        }
     }
 }

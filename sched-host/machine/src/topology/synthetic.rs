@@ -82,7 +82,7 @@ pub(super) fn too_large(description: &str) -> Option<SyntheticProblem> {
         let offset = description.len() - rest.len();
         Some(SyntheticProblem { offset, length, what })
     };
-    if let Some(problem) = large_index(description) {
+    if let Some(problem) = negative(description).or_else(|| large_index(description)) {
         return Some(problem);
     }
     let mut pus = 1_u64;
@@ -162,6 +162,20 @@ pub(super) fn grouped(description: &str) -> Grouped {
         above *= left;
     }
     grouped
+}
+
+/// A number below 0, which hwloc takes for one near 2^64.
+fn negative(description: &str) -> Option<SyntheticProblem> {
+    let numbers = description.match_indices([':', '=']).map(|(at, _)| at + 1);
+    let mut negative = numbers.filter_map(|at| {
+        let digits = description[at..].strip_prefix('-')?;
+        let length = 1 + digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        (length > 1).then(|| {
+            let what = format!("{} is below 0; write a number from 1", &description[at..at + length]);
+            SyntheticProblem { offset: at, length, what }
+        })
+    });
+    negative.next()
 }
 
 /// A number of the system that is too large: the sets of PUs have a bit for each number up to it.

@@ -4,13 +4,13 @@ use super::site::{Owner, Role, Subject, stands_for_slot};
 use crate::catalogue::Catalogue;
 use crate::element::{Component, Element};
 use crate::print;
-use sched_core::{Arity, ParamInfo, SlotInfo};
+use sched_core::{Arity, ParamInfo, ParamKind, SlotInfo, Value};
 use sched_text::Finding;
 use sched_text::did_you_mean;
 use std::collections::HashMap;
 
 /// Words of the language, which no component can have as its name.
-const WORDS: [&str; 5] = ["policy", "shared", "override", "each", "use"];
+pub const WORDS: [&str; 5] = ["policy", "shared", "override", "each", "use"];
 
 pub(super) fn component(subject: &Subject<'_>) -> Vec<Finding> {
     // One finding for each name, however often the policy uses it.
@@ -97,9 +97,18 @@ pub(super) fn parameter(subject: &Subject<'_>) -> Vec<Finding> {
             };
             if setting.value.clone().coerce(&param.kind).is_none() {
                 let found = print::value(&setting.value);
+                let expected = match (&param.kind, &setting.value) {
+                    (ParamKind::Int { min, max: i64::MAX }, Value::Float(number)) if *number >= i64::MAX as f64 => {
+                        format!("a whole number from {min} to {}", i64::MAX)
+                    }
+                    (ParamKind::Float { .. }, Value::Float(number)) if !number.is_finite() => {
+                        format!("{} that is finite", param.kind)
+                    }
+                    (kind, _) => kind.to_string(),
+                };
                 findings.push(
                     Finding::error(format!("`{name}` of `{}` cannot be {found}", component.name))
-                        .at(setting.value_span, format!("found {found}, expected {}", param.kind))
+                        .at(setting.value_span, format!("found {found}, expected {expected}"))
                         .help(explain(param)),
                 );
             }

@@ -85,16 +85,8 @@ policy::setting
   × `fifo.ntasks-threshold` sets no parameter of a component
   help: write `component.parameter=value`, such as `mct.beta=2.0`
 "#);
-    assert_snapshot!(adjusted(&["fifo.ntasks-threshold=99999999999999999999"]).expect_err("it is too large"), @r#"
-V7 policy::parameter
-
-  × `ntasks-threshold` is a number that is too large
-   ╭─[--set fifo.…:1:21]
- 1 │ it ntasks-threshold=99999999999999999999
-   ·                     ──────────┬─────────
-   ·                               ╰── expected a number from -9223372036854775808 to 9223372036854775807
-   ╰────
-"#);
+    let large = adjusted(&["fifo.ntasks-threshold=99999999999999999999"]).expect("the check refuses it");
+    assert!(!check(&large, &catalogue()).is_empty());
 }
 
 #[test]

@@ -119,6 +119,39 @@ V7 policy::parameter
 }
 
 #[test]
+fn parameter_beyond_all_numbers() {
+    let text =
+        "policy \"p\" {\n    fifo ntasks-threshold=99999999999999999999999999 exp-len-threshold=#inf { worker }\n}";
+    assert_snapshot!(wrong(text), @r#"
+    V7 policy::parameter
+
+      × `ntasks-threshold` of `fifo` cannot be 1e26
+       ╭─[test.kdl:2:27]
+     1 │ policy "p" {
+     2 │     fifo ntasks-threshold=99999999999999999999999999 exp-len-threshold=#inf { worker }
+       ·                           ─────────────┬────────────
+       ·                                        ╰── found 1e26, expected a whole number from 0 to 9223372036854775807
+     3 │ }
+       ╰────
+      help: `ntasks-threshold`: tasks held at most; 0 means no limit (default 0)
+            why: a component declares its parameters with type, range and default
+    V7 policy::parameter
+
+      × `exp-len-threshold` of `fifo` cannot be #inf
+       ╭─[test.kdl:2:72]
+     1 │ policy "p" {
+     2 │     fifo ntasks-threshold=99999999999999999999999999 exp-len-threshold=#inf { worker }
+       ·                                                                        ──┬─
+       ·                                                                          ╰── found #inf, expected a number of at least 0 that is finite
+     3 │ }
+       ╰────
+      help: `exp-len-threshold`: expected length held at most; 0 means no limit, in µs (default 0.0)
+            why: a component declares its parameters with type, range and default
+    "#);
+    assert!(wrong(&text.replace("#inf", "1e400")).contains("found #inf, expected a number of at least 0"));
+}
+
+#[test]
 fn parameter_out_of_range() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo ntasks-threshold=-1 exp-len-threshold=-0.5 { worker }

@@ -346,30 +346,20 @@ V7 policy::parameter
 }
 
 #[test]
-fn null_and_huge_values() {
+fn null_as_a_value() {
     assert_snapshot!(wrong(r#"policy "p" {
-    fifo ready=#null ntasks-threshold=99999999999999999999 { worker }
+    fifo ready=#null { worker }
 }"#), @r#"
 V7 policy::parameter
 
   × `ready` is `#null`
    ╭─[test.kdl:2:16]
  1 │ policy "p" {
- 2 │     fifo ready=#null ntasks-threshold=99999999999999999999 { worker }
+ 2 │     fifo ready=#null { worker }
    ·                ──┬──
    ·                  ╰── expected a number, a text, `#true` or `#false`
  3 │ }
    ╰────
   help: leave the parameter out to have its default
-V7 policy::parameter
-
-  × `ntasks-threshold` is a number that is too large
-   ╭─[test.kdl:2:39]
- 1 │ policy "p" {
- 2 │     fifo ready=#null ntasks-threshold=99999999999999999999 { worker }
-   ·                                       ──────────┬─────────
-   ·                                                 ╰── expected a number from -9223372036854775808 to 9223372036854775807
- 3 │ }
-   ╰────
 "#);
 }

@@ -1,7 +1,7 @@
 //! Clusters by name, and in KDL.
 
 use super::network::{Network, SwitchLevel};
-use super::{Cluster, MAX_NODES, SharedCores};
+use super::{Cluster, MAX_CLUSTER_WORKERS, MAX_NODES, SharedCores};
 use crate::platform::{self, MAX_WORKERS, Platform, Route, Worker};
 use kdl::{KdlDocument, KdlNode};
 use sched_core::MemoryNode;
@@ -82,11 +82,26 @@ impl Cluster {
         let (count, shape) = shape
             .split_once(['x', '×'])
             .ok_or_else(|| wrong(format!("`{name}` has no number of nodes and shape, such as 4x12")))?;
-        let count = count.trim().parse().ok().filter(|count| (1..=MAX_NODES).contains(count));
+        let count = count.trim().parse().ok().filter(|count: &usize| (1..=MAX_NODES).contains(count));
         let count = count.ok_or_else(|| wrong(format!("`{name}` does not have 1 to {MAX_NODES} nodes")))?;
-        let node = shape_of(shape.trim())?;
-        let mut network = Network::default();
+        let shape = shape.trim();
+        let node = match shape_of(shape) {
+            // The name is what the user wrote, unless the shape is a file with places.
+            Err(found) if found.findings().iter().all(|finding| finding.place().is_none()) => {
+                return Err(Findings::new(name, found.findings().to_vec()));
+            }
+            found => found?,
+        };
+        if count.saturating_mul(node.workers.len()) > MAX_CLUSTER_WORKERS {
+            return Err(too_many(name, count, node.workers.len()));
+        }
+        let (mut network, mut names) = (Network::default(), Vec::new());
         for option in parts {
+            let key = option.split('=').next().unwrap_or_default().trim();
+            if key != "switch" && names.contains(&key) {
+                return Err(wrong(format!("`{name}` has `{key}` twice: leave one of them out")));
+            }
+            names.push(key);
             set(&mut network, option).map_err(|why| wrong(format!("`{option}` in `{name}` {why}")))?;
         }
         check_switches(&network).map_err(wrong)?;
@@ -169,6 +184,12 @@ fn read(reader: &mut Reader, document: &KdlDocument) -> Option<Cluster> {
                 reader.report(finding);
             }
         }
+    }
+    let workers: usize = cluster.nodes.iter().map(|node| node.workers.len()).sum();
+    if workers > MAX_CLUSTER_WORKERS {
+        let why = format!("the cluster has {workers} workers, and {MAX_CLUSTER_WORKERS} are the maximum");
+        let finding = Finding::error(why).at(reader.name_span(node), "this one");
+        reader.report(finding.help("take fewer nodes, or smaller ones"));
     }
     if cluster.nodes.is_empty() && reader.reported() == 0 {
         let finding = Finding::error("the cluster has no nodes").at(reader.name_span(node), "this one");
@@ -290,6 +311,12 @@ fn set(network: &mut Network, option: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Nodes of which nobody could simulate so many.
+fn too_many(name: &str, nodes: usize, workers: usize) -> Findings {
+    let why = format!("{nodes} nodes of {workers} workers are more than {MAX_CLUSTER_WORKERS} workers, the maximum");
+    Findings::new(name, vec![Finding::error(why).help("take fewer nodes, or smaller ones")])
+}
+
 /// The platform of a node.
 fn shape_of(shape: &str) -> Result<Platform, Findings> {
     if shape.is_empty() || !shape.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -340,12 +367,26 @@ mod tests {
     }
 
     #[test]
+    fn large_clusters_are_possible_and_errors_name_the_cluster() {
+        assert!(Cluster::named("cluster:1024x12").is_ok() && Cluster::named("cluster:16384x64").is_ok());
+        for name in ["cluster:4x0", "cluster:4xnosuch"] {
+            let errors = Cluster::named(name).expect_err("it has no shape");
+            assert_eq!(errors.to_string(), format!("{name}: 1 error"));
+        }
+    }
+
+    #[test]
     fn wrong_names_say_what_is_wrong() {
         for (name, problem) in [
             ("cluster:4", "`cluster:4` has no number of nodes and shape, such as 4x12"),
             ("cluster:0x12", "`cluster:0x12` does not have 1 to 16384 nodes"),
             ("cluster:4x0", "a node cannot have 0 cores: 1 to 65536 are possible"),
             ("cluster:4xcpu9-gpu4", "there is no platform `cpu9-gpu4`"),
+            ("cluster:64x65536", "64 nodes of 65536 workers are more than 1048576 workers, the maximum"),
+            (
+                "cluster:4x4,latency=1us,latency=2us",
+                "`cluster:4x4,latency=1us,latency=2us` has `latency` twice: leave one of them out",
+            ),
             ("cluster:4x12,fast", "`fast` in `cluster:4x12,fast` is no option"),
             (
                 "cluster:4x12,speed=3",

@@ -2,6 +2,7 @@
 
 use super::node::{NodeReader, Signature};
 use super::syntax::{document, trimmed};
+use crate::excerpt::printable;
 use crate::{Earliest, Finding, SourceText, Span, did_you_mean};
 use kdl::{KdlDocument, KdlEntry, KdlNode};
 use miette::{NamedSource, SourceSpan};
@@ -22,6 +23,8 @@ pub struct Language {
 #[derive(Debug)]
 pub struct Reader {
     language: Language,
+    text: SourceText,
+    /// The text as findings show it, without control characters.
     source: SourceText,
     /// The first; all others are counted.
     findings: Vec<Finding>,
@@ -32,22 +35,27 @@ impl Reader {
     /// A reader of `text`, named `source_name` in findings.
     #[must_use]
     pub fn new(language: Language, source_name: &str, text: &str) -> Reader {
-        let source = Arc::new(NamedSource::new(source_name, text.to_owned()).with_language("kdl"));
-        Reader { language, source, findings: Vec::new(), further: 0 }
+        let named = |text: String| Arc::new(NamedSource::new(source_name, text).with_language("kdl"));
+        let shown = printable(text.to_owned());
+        let plain = shown == text;
+        let text = named(text.to_owned());
+        let source = if plain { Arc::clone(&text) } else { named(shown) };
+        Reader { language, text, source, findings: Vec::new(), further: 0 }
     }
 
     /// The document of the text; `None` if its syntax is wrong, which is reported.
     pub fn document(&mut self) -> Option<KdlDocument> {
-        match document(self.source.inner(), self.language) {
+        match document(self.text.inner(), self.language) {
             Ok(document) => Some(document),
-            Err(findings) => {
+            Err((findings, more)) => {
                 findings.into_iter().for_each(|finding| self.report(finding.code(self.code("syntax"))));
+                self.further += more;
                 None
             }
         }
     }
 
-    /// The text with its name.
+    /// The text with its name, as findings show it.
     #[must_use]
     pub fn source(&self) -> &SourceText {
         &self.source
@@ -89,7 +97,7 @@ impl Reader {
     /// Place of this part of the document.
     #[must_use]
     pub fn span(&self, span: SourceSpan) -> Span {
-        trimmed(self.source.inner(), span)
+        trimmed(self.text.inner(), span)
     }
 
     /// Place of the node's name.

@@ -1,40 +1,86 @@
 //! Parsing of KDL text, with KDL's errors as findings.
 
+use super::enclosed::syntax_errors;
 use super::reader::Language;
+use super::scan::Scan;
 use super::syntax_hints::syntax_hints;
-use crate::{Finding, Span};
+use crate::{Earliest, Finding, Span};
 use kdl::{KdlDiagnostic, KdlDocument, KdlNode};
 use miette::SourceSpan;
 
-/// Maximum nesting of braces and comments. The KDL parser recurses, and would overflow its stack at some depth.
+/// Maximum nesting of braces. The KDL parser recurses, and would overflow its stack at some depth.
 const DEEPEST: usize = 64;
 
-/// The document of a text, or all its syntax errors.
-pub(super) fn document(text: &str, language: Language) -> Result<KdlDocument, Vec<Finding>> {
-    if let Some(offset) = too_deep(text) {
-        return Err(vec![
-            Finding::error(format!("braces nest more than {DEEPEST} deep"))
-                .at(Span::new(offset, 1), "too deep")
-                .help("a `}` may be missing, again and again"),
-        ]);
+/// The document of a text, or the first of its syntax errors and the number of others.
+pub(super) fn document(text: &str, language: Language) -> Result<KdlDocument, (Vec<Finding>, usize)> {
+    let scan = Scan::of(text);
+    if let Some(offset) = scan.too_deep(DEEPEST) {
+        let finding = Finding::error(format!("braces nest more than {DEEPEST} deep"));
+        let help = "a `}` may be missing, again and again; if none is, divide the text into parts that do not nest";
+        return Err((vec![finding.at(Span::new(offset, 1), "too deep").help(help)], 0));
     }
-    let found = KdlDocument::parse(text).map_err(|error| error.diagnostics);
-    found.map_err(|mut found| {
-        let known = syntax_hints(text, language.node);
-        if !known.is_empty() {
-            // After such an error the parser also reports every enclosing brace as not closed.
-            let lost = [
-                "No closing '}'",
-                "Closing '}' was not found",
-                "Expected end of document",
-                "Expected quoted string",
-                "Unexpected newline in single-line quoted string",
-                "Expected closing of multi-line comment",
-            ];
-            let is_lost = |message: &String| lost.iter().any(|begins| message.starts_with(begins));
-            found.retain(|found| !found.message.as_ref().is_some_and(is_lost));
+    if let Some(offset) = scan.repeated_slashdash() {
+        let finding = Finding::error("a `/-` follows another one").at(Span::new(offset, 2), "one too many");
+        return Err((vec![finding.help("write one `/-` before what is to be left out")], 0));
+    }
+    let mut found = syntax_errors(&scan.code, Earliest::<Finding>::MOST);
+    if found.is_empty() && scan.findings.is_empty() {
+        match KdlDocument::parse(&scan.plain) {
+            Ok(document) => return Ok(document),
+            // Behind a wrong text in quotes, the parser takes texts for code.
+            Err(error) => found = error.diagnostics.into_iter().take(1).collect(),
         }
-        known.into_iter().chain(found.into_iter().map(|found| finding(text, language.node, found))).collect()
+    }
+    let (mut known, more) = syntax_hints(text, language.node, &scan);
+    if !known.is_empty() {
+        // After such an error the parser also reports every enclosing brace as not closed.
+        let lost = ["No closing '}'", "Closing '}' was not found", "Expected end of document"];
+        let is_lost = |message: &String| lost.iter().any(|begins| message.starts_with(begins));
+        found.retain(|found| !found.message.as_ref().is_some_and(is_lost));
+    }
+    let others: Vec<SourceSpan> = found.iter().filter(|one| !is_invalid_name(one)).map(|one| one.span).collect();
+    found.retain(|one| !(is_invalid_name(one) && others.contains(&one.span)));
+    known.extend(found.into_iter().map(|found| match cause(text, &scan.code, &found) {
+        Some(cause) => cause,
+        None => finding(text, language.node, found),
+    }));
+    Err((known, more))
+}
+
+/// The error that the parser adds to others about the same word.
+fn is_invalid_name(found: &KdlDiagnostic) -> bool {
+    found.message.as_deref() == Some("Found invalid node name")
+}
+
+/// The cause of an error that the parser does not name.
+fn cause(text: &str, code: &str, found: &KdlDiagnostic) -> Option<Finding> {
+    let (begin, end) = (found.span.offset(), found.span.offset() + found.span.len());
+    let word = text.get(begin..end)?;
+    if is_invalid_name(found) && word.starts_with(';') {
+        let left_out = code[..begin].rfind("/-").map(|at| &code[at..begin]);
+        let place = Span::new(begin, 1);
+        return Some(match left_out.is_some_and(|node| !node.contains([';', '\n'])) {
+            // The language allows it, and the parser does not.
+            true => Finding::error("a `;` follows what `/-` leaves out")
+                .at(place, "here")
+                .help("end the line instead of writing `;`, or use `/*` and `*/`"),
+            false => Finding::error("a `;` ends nothing").at(place, "one too many").help("leave it out"),
+        });
+    }
+    if found.message.as_deref() == Some("matching multiline string prefix") {
+        let blank = text[end..].len() - text[end..].trim_start_matches([' ', '\t']).len();
+        return Some(
+            Finding::error("a line of a text is indented less than the text's end, or otherwise")
+                .at(Span::new(end, blank.max(1)), "in this line")
+                .help("begin each line with the same blanks as the line of the closing `\"\"\"`"),
+        );
+    }
+    let control = word.char_indices().find(|(_, c)| c.is_control() && !c.is_whitespace());
+    control.map(|(at, control)| {
+        let code = u32::from(control);
+        Finding::error(format!("a word contains the control character {code:#04x}"))
+            .at(Span::new(begin + at, control.len_utf8()), "here")
+            .help(format!("take it away; in quotes, it is written `\\u{{{code:x}}}`"))
     })
 }
 
@@ -58,28 +104,6 @@ fn finding(text: &str, node: &str, found: KdlDiagnostic) -> Finding {
         _ => found.help.unwrap_or_else(|| format!("a {node} is written `name param=value {{ children }}`")),
     };
     Finding::error(found.message.unwrap_or_else(|| "this is not KDL".to_owned())).at(span, "here").help(help)
-}
-
-/// Place where braces or comments nest deeper than [`DEEPEST`]. Braces in texts and comments are counted too; no real
-/// file nests that deep.
-fn too_deep(text: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    let mut rest = text.as_bytes();
-    while let Some(first) = rest.first() {
-        let (change, length) = match (first, rest.get(1)) {
-            (b'{', _) => (1, 1),
-            (b'}', _) => (-1, 1),
-            (b'/', Some(b'*')) => (1, 2),
-            (b'*', Some(b'/')) => (-1, 2),
-            _ => (0, 1),
-        };
-        depth = depth.saturating_add_signed(change);
-        if depth > DEEPEST {
-            return Some(text.len() - rest.len());
-        }
-        rest = &rest[length..];
-    }
-    None
 }
 
 /// The comment lines directly above a node, without slashes.

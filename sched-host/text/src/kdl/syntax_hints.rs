@@ -1,135 +1,76 @@
 //! Errors of KDL syntax that the parser reports at the wrong place: unmatched braces, quotes and comments, and nodes
 //! without a separator.
 
-use crate::{Finding, Span};
+use super::scan::{Brace, Scan};
+use crate::{Earliest, Finding, Span};
 
-/// The errors of this kind in a text that the parser refused, in the order of the text.
-pub(super) fn syntax_hints(text: &str, node: &str) -> Vec<Finding> {
-    let mut scan = Scan { text, offset: 0, braces: Vec::new(), findings: Vec::new() };
-    while scan.step() {}
-    let mut findings = scan.findings;
+/// The first errors of this kind in a text that the parser refused, in the order of the text, and the number of others.
+pub(super) fn syntax_hints(text: &str, node: &str, scan: &Scan<'_>) -> (Vec<Finding>, usize) {
     // With open quotes, braces may be inside or outside of texts.
-    if findings.is_empty() {
-        findings.extend(unpaired(text, &scan.braces));
-        findings.extend(unseparated(text, node, &scan.braces));
-    }
-    findings.sort_by_key(|finding| finding.place().map(|place| place.offset()));
-    findings
+    let mut hints = match scan.findings.is_empty() {
+        true => unpaired(&scan.braces).chain(unseparated(text, &scan.braces)).collect(),
+        false => Vec::new(),
+    };
+    hints.sort_by_key(|(offset, _)| *offset);
+    let first = hints.iter().map(|(offset, hint)| hint.finding(text, node, *offset));
+    let first: Vec<Finding> = scan.findings.iter().cloned().chain(first).take(Earliest::<Finding>::MOST).collect();
+    let more = scan.findings.len() + hints.len() - first.len();
+    (first, more)
 }
 
-/// A brace outside of texts and comments.
-#[derive(Clone, Copy)]
-struct Brace {
-    offset: usize,
-    opens: bool,
-    /// Indentation of its line.
-    indent: usize,
-    /// Whether its line begins with it.
-    leads: bool,
+/// The comment that begins at `offset` has no end.
+pub(super) fn comment_not_closed(offset: usize) -> Finding {
+    Finding::error("a comment is not closed".to_owned())
+        .at(Span::new(offset, 2), "begins here")
+        .help("end it with `*/`")
 }
 
-struct Scan<'a> {
-    text: &'a str,
-    offset: usize,
-    braces: Vec<Brace>,
-    findings: Vec<Finding>,
+/// The text in quotes has no `close` at its end, which is in the same line unless it has several.
+pub(super) fn text_not_closed(span: Span, close: &str, one_line: bool) -> Finding {
+    let line = if one_line { ", on the same line" } else { "" };
+    Finding::error("a text in quotes is not closed".to_owned())
+        .at(span, "begins here")
+        .help(format!("each text has `{close}` at its end{line}"))
 }
 
-impl<'a> Scan<'a> {
-    fn rest(&self) -> &'a str {
-        &self.text[self.offset..]
-    }
+/// An error at a place in the code.
+enum Hint {
+    NotClosed,
+    ClosesNothing,
+    /// A name of this length begins behind a brace.
+    Unseparated(usize),
+}
 
-    /// Advances past the next text, comment or character; `false` at the end.
-    fn step(&mut self) -> bool {
-        let rest = self.rest();
-        let Some(first) = rest.chars().next() else { return false };
-        let hashes = rest.len() - rest.trim_start_matches('#').len();
-        self.offset += if rest.starts_with("//") {
-            rest.find('\n').unwrap_or(rest.len())
-        } else if rest.starts_with("/*") {
-            self.comment()
-        } else if rest[hashes..].starts_with('"') {
-            self.quoted(hashes)
-        } else {
-            if first == '{' || first == '}' {
-                self.brace(first == '{');
+impl Hint {
+    fn finding(&self, text: &str, node: &str, offset: usize) -> Finding {
+        match self {
+            Hint::NotClosed => {
+                let line = text[..offset].rfind('\n').map_or(0, |end| end + 1);
+                let before = text[line..offset].rsplit(['{', ';']).next().unwrap_or_default().trim();
+                let what = before.split_whitespace().next().map_or(String::new(), |name| format!(" of `{name}`"));
+                Finding::error(format!("the `{{`{what} is not closed"))
+                    .at(Span::new(offset, 1), "not closed")
+                    .help("add a `}` behind what stands in it")
             }
-            first.len_utf8()
-        };
-        true
-    }
-
-    fn brace(&mut self, opens: bool) {
-        let line = &self.text[self.text[..self.offset].rfind('\n').map_or(0, |end| end + 1)..self.offset];
-        let indent = line.len() - line.trim_start().len();
-        self.braces.push(Brace { offset: self.offset, opens, indent, leads: line.trim().is_empty() });
-    }
-
-    /// Length of the comment that begins here; comments nest.
-    fn comment(&mut self) -> usize {
-        let rest = self.rest();
-        let (mut depth, mut end) = (0_usize, 0);
-        while end < rest.len() {
-            let two = rest.as_bytes().get(end..end + 2);
-            depth = depth.saturating_add_signed(match two {
-                Some(b"/*") => 1,
-                Some(b"*/") => -1,
-                _ => 0,
-            });
-            end += if matches!(two, Some(b"/*" | b"*/")) { 2 } else { 1 };
-            if depth == 0 {
-                return end;
-            }
+            Hint::ClosesNothing => Finding::error("a `}` closes nothing")
+                .at(Span::new(offset, 1), "nothing is open here")
+                .help("take it away, or add the `{` that it should close"),
+            Hint::Unseparated(length) => Finding::error(format!("a {node} begins on the line where another one ends"))
+                .at(Span::new(offset, *length), "here")
+                .help("write it on a line of its own, or put a `;` between the two"),
         }
-        let finding = Finding::error("a comment is not closed".to_owned());
-        self.findings.push(finding.at(Span::new(self.offset, 2), "begins here").help("end it with `*/`"));
-        rest.len()
-    }
-
-    /// Length of the raw string that begins with `hashes` times `#` and a quote.
-    fn quoted(&mut self, hashes: usize) -> usize {
-        let rest = self.rest();
-        let quotes = if rest[hashes..].starts_with("\"\"\"") { 3 } else { 1 };
-        let (begin, close) = (hashes + quotes, format!("{}{}", &"\"\"\""[..quotes], &rest[..hashes]));
-        let mut end = begin;
-        while let Some(next) = rest[end..].chars().next() {
-            match next {
-                _ if rest[end..].starts_with(&close) => return end + close.len(),
-                '\\' if hashes == 0 => end += 1 + rest[end + 1..].chars().next().map_or(0, char::len_utf8),
-                '\n' if quotes == 1 => break,
-                _ => end += next.len_utf8(),
-            }
-        }
-        let finding = Finding::error("a text in quotes is not closed".to_owned());
-        let span = Span::new(self.offset, rest[..end].trim_end().len());
-        let help = format!("each text has `{close}` at its end{}", if quotes == 1 { ", on the same line" } else { "" });
-        self.findings.push(finding.at(span, "begins here").help(help));
-        end
     }
 }
 
 /// Unmatched braces.
-fn unpaired(text: &str, braces: &[Brace]) -> Vec<Finding> {
+fn unpaired(braces: &[Brace]) -> impl Iterator<Item = (usize, Hint)> {
     let (open, surplus) = match pair(braces, true) {
         // The indentation does not follow the braces.
         (open, surplus) if !open.is_empty() && !surplus.is_empty() => pair(braces, false),
         found => found,
     };
-    let not_closed = |brace: Brace| {
-        let line = text[..brace.offset].rfind('\n').map_or(0, |end| end + 1);
-        let before = text[line..brace.offset].rsplit(['{', ';']).next().unwrap_or_default().trim();
-        let what = before.split_whitespace().next().map_or(String::new(), |name| format!(" of `{name}`"));
-        Finding::error(format!("the `{{`{what} is not closed"))
-            .at(Span::new(brace.offset, 1), "not closed")
-            .help("add a `}` behind what stands in it")
-    };
-    let closes_nothing = |brace: Brace| {
-        Finding::error("a `}` closes nothing".to_owned())
-            .at(Span::new(brace.offset, 1), "nothing is open here")
-            .help("take it away, or add the `{` that it should close")
-    };
-    open.into_iter().map(not_closed).chain(surplus.into_iter().map(closes_nothing)).collect()
+    let open = open.into_iter().map(|brace| (brace.offset, Hint::NotClosed));
+    open.chain(surplus.into_iter().map(|brace| (brace.offset, Hint::ClosesNothing)))
 }
 
 /// Unmatched opening and closing braces. By indentation, a brace that begins its line does not close one that is
@@ -154,17 +95,11 @@ fn pair(braces: &[Brace], by_indent: bool) -> (Vec<Brace>, Vec<Brace>) {
 }
 
 /// Nodes on the line of the previous one, without a separator.
-fn unseparated(text: &str, node: &str, braces: &[Brace]) -> Vec<Finding> {
+fn unseparated(text: &str, braces: &[Brace]) -> impl Iterator<Item = (usize, Hint)> {
     let begins = |character: char| character.is_alphanumeric() || character == '_';
-    let behind = braces.iter().filter(|brace| !brace.opens).filter_map(|brace| {
+    braces.iter().filter(|brace| !brace.opens).filter_map(move |brace| {
         let rest = text[brace.offset + 1..].trim_start_matches([' ', '\t']);
         let length = rest.find(|character: char| !(begins(character) || character == '-')).unwrap_or(rest.len());
-        (length > 0 && rest.starts_with(begins)).then(|| Span::new(text.len() - rest.len(), length))
-    });
-    let finding = |span| {
-        Finding::error(format!("a {node} begins on the line where another one ends"))
-            .at(span, "here")
-            .help("write it on a line of its own, or put a `;` between the two")
-    };
-    behind.map(finding).collect()
+        (length > 0 && rest.starts_with(begins)).then_some((text.len() - rest.len(), Hint::Unseparated(length)))
+    })
 }

@@ -30,7 +30,7 @@ fn read(text: &str) -> String {
     }
     let findings = reader.into_findings();
     let lines = findings.iter().map(|finding| {
-        let (file, line, column) = finding.position().expect("every finding has a place");
+        let Some((file, line, column)) = finding.position() else { return finding.to_string() };
         let help = miette::Diagnostic::help(finding).map_or_else(String::new, |help| format!(" ({help})"));
         format!("{file}:{line}:{column} {} {}: {finding}{help}", finding.id(), finding.rule())
     });
@@ -86,4 +86,92 @@ fn a_node_that_is_read_again_is_wrong_once() {
         assert!(reader.open(&document.nodes()[0], &DISH).argument(0, "a name").is_none());
     }
     assert_eq!(reader.reported(), 1);
+}
+
+/// Time for one text of the following tests: none takes a second, and what is superlinear takes minutes.
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
+
+#[test]
+fn long_texts_of_errors_are_refused_at_the_first_ones() {
+    for text in [
+        "}",
+        "/- ",
+        "*/",
+        "a{}",
+        "};",
+        "=1",
+        "\"",
+        "#",
+        "a /- {",
+        "/- a {",
+        "{",
+        "/*",
+        "\\",
+        "(",
+        "1\"a b\" ",
+        "a \"}\" {",
+    ] {
+        for before in ["", "dish \"soup\" for=1\n", "dish {\n", "dish /* "] {
+            let (text, begin) = (format!("{before}{}", text.repeat(20_000)), std::time::Instant::now());
+            let found = read(&text);
+            assert!(found.starts_with("menu.kdl:") && found.contains("menu::syntax"), "{}: {found}", &text[..20]);
+            assert!(begin.elapsed() < LIMIT, "{}: {:?}", &text[..20], begin.elapsed());
+        }
+    }
+}
+
+#[test]
+fn long_texts_without_errors_are_read() {
+    let one = "dish \"soup\" for=1";
+    let many = |text: &str| text.repeat(10_000);
+    for text in [
+        many(&format!("{one}\n")),
+        format!("/{}/\n{one}", many("*")),
+        format!("/*{}*/\n{one}", many("\n * / ")),
+        format!("{}{one}", many("/- dish {\n}\n")),
+        format!("{one} note=\"{}\"", many("}{/-/*")),
+        format!("{}{one}{}", "/- dish { dish /- {".repeat(30), "}\n}\n".repeat(30)),
+        format!("{one} {}", "/- { dish ".repeat(60) + &"}".repeat(60)),
+        format!("// {}\n{one}", many("{/*")),
+    ] {
+        let begin = std::time::Instant::now();
+        assert_eq!(read(&text), "", "{}", &text[..20]);
+        assert!(begin.elapsed() < LIMIT, "{}: {:?}", &text[..20], begin.elapsed());
+    }
+}
+
+#[test]
+fn problems_behind_each_other_are_all_reported() {
+    insta::assert_snapshot!(read("dish \"a\" }\ndish true\n}\ndish for="), @"
+    menu.kdl:1:10 M1 menu::syntax: a `}` closes nothing (take it away, or add the `{` that it should close)
+    menu.kdl:3:1 M1 menu::syntax: a `}` closes nothing (take it away, or add the `{` that it should close)
+    menu.kdl:2:6 M1 menu::syntax: Expected identifier string (write `#true`)
+    menu.kdl:4:1 M1 menu::syntax: Expected property value (a dish is written `name param=value { children }`)
+    ");
+    insta::assert_snapshot!(read("/- /- dish"), @"menu.kdl:1:4 M1 menu::syntax: a `/-` follows another one (write one `/-` before what is to be left out)");
+}
+
+#[test]
+fn what_the_parser_does_not_explain_is_explained() {
+    insta::assert_snapshot!(read("dish \"a\" for=1 { /- eager; fish; }"), @"menu.kdl:1:26 M1 menu::syntax: a `;` follows what `/-` leaves out (end the line instead of writing `;`, or use `/*` and `*/`)");
+    insta::assert_snapshot!(read("dish \"a\" for=1;; dish \"b\" for=1"), @"menu.kdl:1:16 M1 menu::syntax: a `;` ends nothing (leave it out)");
+    insta::assert_snapshot!(read("dish \"\"\"\n  a\n b\n  \"\"\" for=1\ndish \"b\" for=1"), @r#"menu.kdl:3:1 M1 menu::syntax: a line of a text is indented less than the text's end, or otherwise (begin each line with the same blanks as the line of the closing `"""`)"#);
+    insta::assert_snapshot!(read("di\u{1b}[31msh \"b\" for=1"), @r"menu.kdl:1:3 M1 menu::syntax: a word contains the control character 0x1b (take it away; in quotes, it is written `\u{1b}`)");
+}
+
+#[test]
+fn what_a_text_contains_does_not_reach_the_terminal() {
+    use miette::Diagnostic;
+    let mut reader = Reader::new(LANGUAGE, "menu.kdl", "di\u{1b}[31msh // \u{1b}[31m\n\"a\\u{1b}[31m\"");
+    assert!(reader.document().is_none());
+    let mut named = Reader::new(LANGUAGE, "menu.kdl", "\"a\\u{1b}[31m\" // \u{7f}");
+    let document = named.document().expect("it is KDL");
+    let finding = named.misplaced(&document.nodes()[0], "here", "a menu", &[]);
+    named.report(finding);
+    for finding in reader.into_findings().into_iter().chain(named.into_findings()) {
+        let mut drawn = Diagnostic::help(&finding).map_or_else(String::new, |help| help.to_string());
+        let drawing = miette::GraphicalReportHandler::new_themed(miette::GraphicalTheme::unicode_nocolor());
+        drawing.render_report(&mut drawn, &finding).expect("memory takes everything");
+        assert!(drawn.contains("menu.kdl") && !drawn.contains(['\u{1b}', '\u{7f}']), "{drawn}");
+    }
 }

@@ -117,6 +117,9 @@ impl Name {
         if KEYWORDS.contains(&name) {
             return malformed("it is a word of the language");
         }
+        if sched_policy::WORDS.contains(&name) {
+            return malformed("it is a word of the policy language, which no component can have as its name");
+        }
         if TAKEN.contains(&name) {
             return malformed("cargo, or the crate itself, uses it for something else");
         }
@@ -160,7 +163,13 @@ fn usable(name: &str) -> String {
     let has_letter = joined.starts_with(|first: char| first.is_ascii_lowercase());
     match joined {
         "" => String::new(),
-        word if !has_letter || KEYWORDS.contains(&word) || TAKEN.contains(&word) => format!("my-{word}"),
+        word if !has_letter
+            || KEYWORDS.contains(&word)
+            || sched_policy::WORDS.contains(&word)
+            || TAKEN.contains(&word) =>
+        {
+            format!("my-{word}")
+        }
         word => word.to_owned(),
     }
 }
@@ -185,11 +194,15 @@ mod tests {
             NameError::Malformed { help, .. } => help,
             NameError::Stock(name) => format!("stock {name}"),
         };
-        let names = ["My_Queue", "9lives", "match", "core", "fifo", "", "../up", "a--b", "é"];
+        let names =
+            ["My_Queue", "9lives", "match", "each", "policy", "shared", "core", "fifo", "", "../up", "a--b", "é"];
         let expected = [
             "for example `my-queue`",
             "for example `my-9lives`",
             "for example `my-match`",
+            "for example `my-each`",
+            "for example `my-policy`",
+            "for example `my-shared`",
             "for example `my-core`",
             "stock fifo",
             "for example `my-queue`",

@@ -144,7 +144,6 @@ fn no_way_of_writing_a_number_passes_the_limit() -> Result<(), Box<dyn Error>> {
         "pu:017777777777",
         "pu:+2147483647",
         "pu: 2147483647",
-        "pu:-1",
         "pu:99999999999999999999",
         "core:40000pu:1",
         "core:0x4000 0x2",
@@ -154,6 +153,9 @@ fn no_way_of_writing_a_number_passes_the_limit() -> Result<(), Box<dyn Error>> {
     ] {
         let refused = refusal(large);
         assert!(refused.contains("more than 16384"), "{refused}");
+    }
+    for below in ["pu:-1", "core:2(memory=-1) pu:1"] {
+        assert!(refusal(below).contains("-1 is below 0"), "{}", refusal(below));
     }
     let refused = refusal("core:2 pu:1(indexes=0,99999999999)");
     assert!(refused.contains("column 23: an index is larger than 65536"), "{refused}");
