@@ -275,7 +275,7 @@ fn options_that_make_no_sense_are_refused_before_anything_runs() {
         (&["--tiles", "0"][..], "must be at least 1"),
         (&["--tile-size", "x"], "must be a whole number"),
         (&["--workers", "0"], "must be at least 1"),
-        (&["--quiet-period", "0"], "must be more than 0 seconds"),
+        (&["--quiet-period", "0"], "must be from 1e-9 to 1e9 seconds"),
         (&["--matrix", "a.mtx", "--tiles", "3"], "cannot be used with"),
         (&["--tile", "3"], "--tiles"),
         (&["--repeat", "0"], "must be at least 1"),
