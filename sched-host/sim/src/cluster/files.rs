@@ -311,7 +311,7 @@ fn set(network: &mut Network, option: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Nodes of which nobody could simulate so many.
+/// The finding of a cluster with more workers than can be simulated.
 fn too_many(name: &str, nodes: usize, workers: usize) -> Findings {
     let why = format!("{nodes} nodes of {workers} workers are more than {MAX_CLUSTER_WORKERS} workers, the maximum");
     Findings::new(name, vec![Finding::error(why).help("take fewer nodes, or smaller ones")])
