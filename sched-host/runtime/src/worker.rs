@@ -19,6 +19,7 @@ use super::task::record::{RareFields, Taken};
 use super::task::submit::Submitter;
 use super::task::verdict::KernelError;
 use crate::context::{ContextCore, enter_task};
+use crate::recording::Recorded;
 use sched_core::{Arch, TaskId, Time, WorkerId};
 use sched_graph::{AccessMode, ContextId};
 use sched_machine::topology::BindingPlan;
@@ -202,6 +203,11 @@ impl Worker {
         }
         let counters = &self.core.counters[self.id.index()];
         counters.executing.set(Some(slot.id()));
+        if let Some((recorded, index)) = self.scratch.take_replayed(slot)
+            && self.execute_replayed(slot, recorded, index, watch.for_bad_data())
+        {
+            return;
+        }
         let task = TaskPlace { slot, record: self.core.records.get(slot.id()) };
         enter_task(self.core.id, task.record.context());
         let mut taken = task.record.body.lock().take();
@@ -213,6 +219,33 @@ impl Worker {
             Outcome::Done => self.core.end_here(task, &Outcome::Done, taken, Some(self.id), &mut self.scratch),
             otherwise => self.core.end(task, &otherwise, taken, Some(self.id), &mut self.scratch),
         }
+    }
+
+    /// Executes a task of a replay by its plan alone. Returns whether it did: not where its record has to be asked.
+    #[inline(never)]
+    fn execute_replayed(&mut self, slot: &'static Slot, recorded: Arc<Recorded>, index: usize, some_bad: bool) -> bool {
+        let job = match some_bad || self.core.backend.is_followed.load(Relaxed) {
+            true => None,
+            false => recorded.take_job(index),
+        };
+        if job.is_none() {
+            self.scratch.keep_recording(recorded);
+            return false;
+        }
+        recorded.fetch_successors(index);
+        enter_task(self.core.id, recorded.context_now());
+        let mut taken = Taken { job, rare: None };
+        let outcome = self.run_taken(slot, &mut taken, false);
+        let (core, worker) = (&*self.core, Some(self.id));
+        if outcome == Outcome::Done {
+            core.end_plain(&recorded, index, taken.job, worker, &mut self.scratch);
+            core.settle(worker, &mut self.scratch);
+        } else {
+            let task = TaskPlace { slot, record: core.records.get(slot.id()) };
+            core.end(task, &outcome, taken, worker, &mut self.scratch);
+        }
+        self.scratch.keep_recording(recorded);
+        true
     }
 
     /// The rest of [`execute`](Self::execute) for a task with rare fields.
@@ -290,6 +323,10 @@ impl Worker {
             self.note_end(slot, crew, worker, ran.is_err(), took, false);
         }
         if let Err(payload) = ran {
+            if taken.rare.is_none() {
+                // That of a task that ran by its plan alone.
+                taken.rare = core.records.get(slot.id()).body.lock().rare.take();
+            }
             return unwound(slot, taken, implementation, worker, payload);
         }
         if has_model {

@@ -1,7 +1,7 @@
 //! A recording while its tasks are captured.
 
 use super::planned::{Planned, Replayed, Successor};
-use super::replay::Recorded;
+use super::replay::{Recorded, RecordedGraph};
 use crate::core::Core;
 use crate::data::DataHeader;
 use crate::data::access::AccessList;
@@ -118,16 +118,27 @@ impl Draft {
                 [first, end]
             })
             .collect();
-        let places: Vec<_> = tasks.iter().map(|_| core.take_fresh()).collect();
-        let parts = tasks.iter().zip(&places).zip(ranges).zip(waits);
-        let planned = parts.map(|(((task, place), range), waits)| Planned::new(task, *place, range, waits)).collect();
-        let accesses = state.accesses.into_values().collect();
-        let recorded = Recorded::new(core, self.id, planned, successors.concat().into(), accesses);
-        for ((index, task), place) in (0..).zip(tasks).zip(places) {
-            let DraftTask { job, mut rare, .. } = task;
+        let least = tasks.iter().filter_map(|task| task.priority).min();
+        let greatest = tasks.iter().filter_map(|task| task.priority).max();
+        let (mut planned, mut rares, mut rarely) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for (((index, task), range), waits) in (0..).zip(tasks).zip(ranges).zip(waits) {
+            let place = core.take_fresh();
+            let (plan, rare, more) = Planned::new(task, place, range, waits);
+            planned.push(plan);
+            rares.push((place, rare));
+            more.and_then(|more| rarely.insert(index, more));
+        }
+        let graph = RecordedGraph {
+            tasks: planned.into(),
+            rarely,
+            successors: successors.concat().into(),
+            accesses: state.accesses.into_values().collect(),
+            priorities: least.zip(greatest).map(|(least, greatest)| least..=greatest),
+        };
+        let recorded = Recorded::new(core, self.id, graph);
+        for (index, (place, mut rare)) in (0..).zip(rares) {
             rare.replayed = Some(Replayed { recorded: Arc::clone(&recorded), index });
-            let mut body = place.record.body.lock();
-            (body.job, body.rare) = (Some(job), Some(rare));
+            place.record.body.lock().rare = Some(rare);
         }
         recorded
     }

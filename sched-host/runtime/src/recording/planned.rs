@@ -4,26 +4,37 @@ use super::Recorded;
 use super::draft::DraftTask;
 use crate::core::TaskPlace;
 use crate::data::DataHeader;
+use crate::task::job::Job;
+use crate::task::record::RareFields;
 use crate::task::submit::Restriction;
 use parking_lot::Mutex;
+use sched_core::{Brief, fetch_to_write};
+use sched_tree::Slot;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::*;
 
-/// A task of a recording, in one cache line.
+/// A task of a recording, in one cache line: with its slot, all that starting, running and ending it needs. A graph of
+/// many tasks leaves the caches between one replay and the next, so what a task costs is the lines that it touches.
 #[repr(align(64))]
 pub(crate) struct Planned {
-    pub(super) place: TaskPlace,
+    /// The kernel and its arguments, unless a worker runs it, or it was withdrawn. Whoever takes it has the task.
+    pub(super) job: Brief<Option<Box<dyn Job>>>,
+    /// Address of the job.
+    job_at: usize,
+    /// Its head keeps the codelet and the footprint, which do not change.
+    pub(super) slot: &'static Slot,
     /// Number of tasks that it waits for.
     pub(super) waits: u32,
     /// Where those that wait for it begin and end in [`Recorded::successors`].
     pub(super) successors: [u32; 2],
-    pub(super) codelet: u32,
     pub(super) archs: u32,
     pub(super) width: u16,
+    /// Whether it asks for a priority, which its head keeps.
+    pub(super) has_priority: bool,
     /// Whether it has turns to take.
     pub(super) has_turns: bool,
-    pub(super) priority: Option<i32>,
-    pub(super) footprint: u64,
-    pub(super) rare: Option<Box<RarelyPlanned>>,
+    /// Whether it has a [`RarelyPlanned`].
+    pub(super) is_rare: bool,
 }
 
 const _: () = assert!(size_of::<Planned>() == 64, "see above");
@@ -62,6 +73,31 @@ pub(crate) struct Replayed {
     pub(super) index: u32,
 }
 
+impl Replayed {
+    #[inline]
+    pub(super) fn planned(&self) -> &Planned {
+        &self.recorded.tasks[self.index as usize]
+    }
+
+    /// Takes the job, which runs or is withdrawn.
+    pub(crate) fn take_job(&self) -> Option<Box<dyn Job>> {
+        self.planned().job.lock().take()
+    }
+
+    /// The same, if the task is still the one of this sequence.
+    pub(crate) fn withdraw_job(&self, sequence: u64) -> Option<Box<dyn Job>> {
+        let planned = self.planned();
+        // Who ends the task ends its sequence before the job is back.
+        let mut job = planned.job.lock();
+        if planned.slot.head().sequence.load(Acquire) == sequence { job.take() } else { None }
+    }
+
+    /// Looks at the job, unless it is taken.
+    pub(crate) fn with_job<R>(&self, look: impl FnOnce(&dyn Job) -> R) -> Option<R> {
+        self.planned().job.lock().as_ref().map(|job| look(&**job))
+    }
+}
+
 impl Planned {
     /// Whether no task waits for it.
     #[inline]
@@ -69,25 +105,41 @@ impl Planned {
         self.successors[0] == self.successors[1]
     }
 
-    pub(super) fn new(task: &DraftTask, place: TaskPlace, successors: [u32; 2], waits: u32) -> Planned {
-        let facts = task.job.facts();
-        let has_turns = !task.rare.turns.is_empty();
-        let rare = || RarelyPlanned {
-            sched_data: task.sched_data,
-            restriction: task.restriction.clone(),
-            turns: Mutex::new(task.rare.turns.clone()),
-        };
-        Planned {
-            place,
+    /// Begins to bring near what starting the task writes, and running it reads.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        self.slot.fetch();
+        fetch_to_write(std::ptr::without_provenance::<u8>(self.job_at));
+    }
+
+    /// The plan of a task, and what else it has.
+    pub(super) fn new(
+        task: DraftTask,
+        place: TaskPlace,
+        successors: [u32; 2],
+        waits: u32,
+    ) -> (Planned, Box<RareFields>, Option<RarelyPlanned>) {
+        let DraftTask { job, rare, priority, sched_data, footprint, restriction, .. } = task;
+        let (facts, head) = (job.facts(), place.slot.head());
+        let (archs, width) = (facts.archs.bits(), facts.width);
+        head.codelet.store(facts.number, Relaxed);
+        head.footprint.store(footprint, Relaxed);
+        priority.inspect(|priority| head.priority.store(*priority, Relaxed));
+        let has_turns = !rare.turns.is_empty();
+        let is_rare = has_turns || sched_data != 0 || restriction.is_some();
+        let rarely = is_rare.then(|| RarelyPlanned { sched_data, restriction, turns: Mutex::new(rare.turns.clone()) });
+        let planned = Planned {
+            job_at: std::ptr::from_ref(&*job).addr(),
+            job: Brief::new(Some(job)),
+            slot: place.slot,
             waits,
             successors,
-            codelet: facts.number,
-            archs: facts.archs.bits(),
-            width: facts.width,
+            archs,
+            width,
+            has_priority: priority.is_some(),
             has_turns,
-            priority: task.priority,
-            footprint: task.footprint,
-            rare: (has_turns || task.sched_data != 0 || task.restriction.is_some()).then(|| Box::new(rare())),
-        }
+            is_rare,
+        };
+        (planned, rare, rarely)
     }
 }

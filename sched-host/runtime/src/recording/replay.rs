@@ -1,7 +1,7 @@
 //! The tasks of a recording, and how they run.
 
 use super::draft::SinksLeft;
-use super::planned::{Planned, Replayed, Successor};
+use super::planned::{Planned, RarelyPlanned, Replayed, Successor};
 use super::{Recording, ReplayError, State};
 use crate::capture::{Capture, Submission};
 use crate::context::{ContextCore, current};
@@ -15,14 +15,14 @@ use crate::task::submit::{Submitter, TaskRef};
 use crate::worker::executed_here;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
-use sched_core::abi::TaskHead;
 use sched_core::{WorkerId, fetch_to_write};
 use sched_graph::{AccessMode, ContextId};
 use sched_sync::in_flight::Refused;
-use sched_sync::link::Pending;
-use sched_tree::{Phase, SlotId};
+use sched_sync::link::{Pending, end};
+use sched_tree::{Phase, Slot, SlotId};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Arc, Weak};
 
 /// The shared part of a recording.
@@ -34,6 +34,8 @@ pub(crate) struct Recorded {
     pub(super) id: u64,
     pub(super) state: State,
     pub(super) tasks: Box<[Planned]>,
+    /// What few tasks have, by their indices.
+    rarely: BTreeMap<u32, RarelyPlanned>,
     /// What each task waits for in the replay in progress. Close together, and apart from the records: who ends a task
     /// counts down those of several others, which lie side by side where a program submits tasks row by row, and
     /// touches the record of none that has to wait longer.
@@ -55,6 +57,9 @@ pub(crate) struct Recorded {
     left: CachePadded<SinksLeft>,
     entry: AtomicU32,
     failed: Mutex<Option<Cause>>,
+    /// Whether tasks of the replay in progress need their slots and plans only: nobody follows submissions or moves
+    /// data, and no task has failed.
+    is_plain: AtomicBool,
     /// Number of the context that the records of the tasks name, if they name one.
     context: AtomicU32,
 }
@@ -62,37 +67,41 @@ pub(crate) struct Recorded {
 /// What [`Recorded::context`] is before the first replay.
 const NO_CONTEXT: u32 = u32::MAX;
 
+/// What was worked out about a recording.
+pub(super) struct RecordedGraph {
+    pub(super) tasks: Box<[Planned]>,
+    pub(super) rarely: BTreeMap<u32, RarelyPlanned>,
+    pub(super) successors: Box<[Successor]>,
+    pub(super) accesses: Vec<(Arc<DataHeader>, AccessMode)>,
+    pub(super) priorities: Option<RangeInclusive<i32>>,
+}
+
 impl Recorded {
-    pub(super) fn new(
-        core: &Arc<Core>,
-        id: u64,
-        tasks: Box<[Planned]>,
-        successors: Box<[Successor]>,
-        accesses: Vec<(Arc<DataHeader>, AccessMode)>,
-    ) -> Arc<Recorded> {
+    pub(super) fn new(core: &Arc<Core>, id: u64, graph: RecordedGraph) -> Arc<Recorded> {
+        let RecordedGraph { tasks, rarely, successors, accesses, priorities } = graph;
         let pending = tasks.iter().map(|task| Pending::armed(task.waits)).collect();
         let roots = (0..).zip(&tasks).filter(|(_, task)| task.waits == 0).map(|(index, _)| index).collect();
         let sinks = tasks.iter().filter(|task| task.is_sink()).count() as u32;
-        let least = tasks.iter().filter_map(|task| task.priority).min();
-        let greatest = tasks.iter().filter_map(|task| task.priority).max();
         Arc::new(Recorded {
             core: Arc::downgrade(core),
             runtime: core.id,
             id,
             state: State::default(),
             tasks,
+            rarely,
             pending,
             successors,
             roots,
             sinks,
             accesses: Mutex::new(accesses),
-            priorities: least.zip(greatest).map(|(least, greatest)| least..=greatest),
+            priorities,
             first: AtomicU64::new(0),
             context: AtomicU32::new(NO_CONTEXT),
             priority: AtomicU32::new(0),
             left: CachePadded::new(SinksLeft::new(0)),
             entry: AtomicU32::new(0),
             failed: Mutex::default(),
+            is_plain: AtomicBool::new(false),
         })
     }
 
@@ -104,9 +113,9 @@ impl Recorded {
         change: impl FnOnce(&mut dyn Arguments) -> Result<R, ReplayError>,
     ) -> Result<R, ReplayError> {
         debug_assert_eq!(core.id, self.runtime, "the core of the recording is passed");
-        let mut body = self.tasks[index].place.record.body.lock();
-        let arguments = body.job.as_mut().and_then(|job| job.arguments());
-        change(arguments.expect("the jobs of recorded tasks are in their records between replays"))
+        let mut job = self.tasks[index].job.lock();
+        let arguments = job.as_mut().and_then(|job| job.arguments());
+        change(arguments.expect("the jobs of recorded tasks are in their places between replays"))
     }
 
     /// Whether two data can be exchanged without a change of what waits for what.
@@ -122,8 +131,8 @@ impl Recorded {
             return refused("they are parts of the same array or matrix");
         }
         for task in &self.tasks {
-            let body = task.place.record.body.lock();
-            let Some(job) = &body.job else { continue };
+            let job = task.job.lock();
+            let Some(job) = &*job else { continue };
             job.visit(&mut |header, _| {
                 let is_given = header.id == one.id || header.id == other.id;
                 names_one |= is_given;
@@ -160,8 +169,7 @@ impl Recorded {
 
     /// Exchanges two data among those that a task commutes on.
     pub(super) fn swap_turns(&self, core: &Core, index: usize, one: &Arc<DataHeader>, other: &Arc<DataHeader>) {
-        let task = &self.tasks[index];
-        let Some(rare) = task.rare.as_ref().filter(|_| task.has_turns) else { return };
+        let Some(rare) = self.rarely.get(&(index as u32)).filter(|_| self.tasks[index].has_turns) else { return };
         let mut turns = rare.turns.lock();
         for turn in turns.iter_mut() {
             if turn.id == one.id {
@@ -172,24 +180,24 @@ impl Recorded {
         }
         turns.sort_by_key(|turn| turn.id);
         debug_assert_eq!(core.id, self.runtime, "the core of the recording is passed");
-        if let Some(rare) = &mut task.place.record.body.lock().rare {
+        if let Some(rare) = &mut core.records.get(self.tasks[index].slot.id()).body.lock().rare {
             rare.turns.clone_from(&turns);
         }
     }
 
     /// Notes the tasks of a replay, none of which has begun, in the captured graph of the program.
-    fn note_in(&self, capture: &Capture, context: ContextId) {
+    fn note_in(&self, core: &Core, capture: &Capture, context: ContextId) {
         let first = self.first.load(Relaxed);
         let mut after: Vec<Vec<u64>> = vec![Vec::new(); self.tasks.len()];
         for (sequence, task) in (first..).zip(&self.tasks) {
             let explicit = self.successors_of(task).iter().filter(|successor| successor.is_explicit());
             explicit.for_each(|successor| after[successor.task()].push(sequence));
         }
-        for ((sequence, task), after) in (first..).zip(&self.tasks).zip(after) {
-            let TaskPlace { slot, record } = task.place;
-            self.set_up(task, slot.head());
-            let body = record.body.lock();
-            let (Some(job), Some(rare)) = (&body.job, &body.rare) else { continue };
+        for (((sequence, index), task), after) in (first..).zip(0..).zip(&self.tasks).zip(after) {
+            self.set_up(index, task);
+            let (slot, record) = (task.slot, core.records.get(task.slot.id()));
+            let (body, job) = (record.body.lock(), task.job.lock());
+            let (Some(job), Some(rare)) = (&*job, &body.rare) else { continue };
             let submission = Submission {
                 sequence,
                 context,
@@ -205,16 +213,18 @@ impl Recorded {
 
     /// Sets up what components see of a task.
     #[inline]
-    fn set_up(&self, planned: &Planned, head: &TaskHead) {
+    fn set_up(&self, index: u32, planned: &Planned) {
+        let head = planned.slot.head();
         head.reset();
-        head.priority.store(planned.priority.unwrap_or_else(|| self.priority.load(Relaxed).cast_signed()), Relaxed);
+        if !planned.has_priority {
+            head.priority.store(self.priority.load(Relaxed).cast_signed(), Relaxed);
+        }
         head.archs.store(planned.archs, Relaxed);
-        head.codelet.store(planned.codelet, Relaxed);
         if planned.width > 1 {
             head.width.store(planned.width, Relaxed);
         }
-        head.footprint.store(planned.footprint, Relaxed);
-        if let Some(rare) = &planned.rare
+        if planned.is_rare
+            && let Some(rare) = self.rarely.get(&index)
             && rare.sched_data != 0
         {
             head.set_sched_data(rare.sched_data);
@@ -233,26 +243,54 @@ impl Recorded {
         // The records of a runtime that has ended belong to another one.
         let Some(core) = self.core.upgrade() else { return };
         for task in &self.tasks {
-            let TaskPlace { slot, record } = task.place;
-            let (job, rare) = {
-                let mut body = record.body.lock();
-                (body.job.take(), body.rare.take())
-            };
-            core.release_job(slot, job);
+            let job = task.job.lock().take();
+            core.release_job(task.slot, job);
+            let rare = core.records.get(task.slot.id()).body.lock().rare.take();
             drop(rare);
         }
-        core.keep_fresh_places(self.tasks.iter().map(|task| task.place));
+        core.keep_fresh_places(self.tasks.iter().map(|task| core.place(task.slot.id())));
+    }
+}
+
+/// Running a task of a replay.
+impl Recorded {
+    /// The index of the task in this slot, if it belongs to the replay in progress, and that is plain.
+    #[inline]
+    pub(crate) fn plain_index(&self, slot: &Slot) -> Option<usize> {
+        // The numbers of a replay are those of no other task.
+        let index = slot.head().sequence.load(Relaxed).wrapping_sub(self.first.load(Relaxed));
+        (index < self.tasks.len() as u64 && self.is_plain.load(Relaxed)).then_some(index as usize)
+    }
+
+    /// The context of the replay in progress.
+    #[inline]
+    pub(crate) fn context_now(&self) -> ContextId {
+        ContextId(self.context.load(Relaxed) as u16)
+    }
+
+    /// Takes the job of a task, to run it; `None` if its record has to be asked.
+    #[inline]
+    pub(crate) fn take_job(&self, index: usize) -> Option<Box<dyn Job>> {
+        let planned = &self.tasks[index];
+        if planned.is_rare { None } else { planned.job.lock().take() }
+    }
+
+    /// Begins to bring near what the end of a task counts down.
+    #[inline]
+    pub(crate) fn fetch_successors(&self, index: usize) {
+        let few = self.successors_of(&self.tasks[index]).iter().take(4);
+        few.for_each(|successor| {
+            fetch_to_write(&self.pending[successor.task()]);
+            fetch_to_write(&self.tasks[successor.task()]);
+        });
     }
 }
 
 impl Replayed {
-    /// Begins to bring the numbers near that the end of the task counts down.
+    /// See [`Recorded::fetch_successors`].
     #[inline]
     pub(crate) fn fetch_successors(&self) {
-        let recorded = &*self.recorded;
-        let planned = &recorded.tasks[self.index as usize];
-        let few = recorded.successors_of(planned).iter().take(4);
-        few.for_each(|successor| fetch_to_write(&recorded.pending[successor.task()]));
+        self.recorded.fetch_successors(self.index as usize);
     }
 }
 
@@ -299,11 +337,13 @@ impl Submitter {
         }
         recorded.first.store(first, Relaxed);
         if recorded.context.swap(context.number.0.into(), Relaxed) != u32::from(context.number.0) {
-            recorded.tasks.iter().for_each(|task| task.place.record.move_to(context.number));
+            recorded.tasks.iter().for_each(|task| core.records.get(task.slot.id()).move_to(context.number));
         }
         recorded.priority.store(priority.cast_unsigned(), Relaxed);
         recorded.left.store(recorded.sinks, Relaxed);
         *recorded.failed.lock() = None;
+        let is_followed = context.ahead.is_attended() || core.capture().is_some();
+        recorded.is_plain.store(core.backend.memories.is_none() && !is_followed, Relaxed);
         if context.ahead.is_attended() {
             core.announce_replay(context, recorded);
         }
@@ -353,12 +393,12 @@ impl Core {
     fn announce_replay(&self, context: &ContextCore, recorded: &Recorded) {
         let first = recorded.first.load(Relaxed);
         if let Some(capture) = self.capture() {
-            recorded.note_in(capture, context.number);
+            recorded.note_in(self, capture, context.number);
         }
         for (sequence, task) in (first..).zip(&recorded.tasks) {
-            task.place.slot.head().sequence.store(sequence, Release);
-            task.place.slot.set_phase(Phase::Waiting);
-            self.announce(context, task.place, sequence);
+            task.slot.head().sequence.store(sequence, Release);
+            task.slot.set_phase(Phase::Waiting);
+            self.announce(context, self.place(task.slot.id()), sequence);
         }
     }
 
@@ -384,23 +424,53 @@ impl Core {
     #[inline]
     fn start_planned(&self, recorded: &Recorded, index: u32, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         let planned = &recorded.tasks[index as usize];
-        let TaskPlace { slot, record } = planned.place;
-        slot.fetch();
-        fetch_to_write(record);
-        let head = slot.head();
-        recorded.set_up(planned, head);
-        if let Some(rare) = &planned.rare
-            && let Some(restriction) = &rare.restriction
-        {
-            self.restrict(planned.place, restriction);
-        }
+        planned.fetch();
+        recorded.set_up(index, planned);
         // Its predecessors have ended, and begin again in the next replay only.
         recorded.pending[index as usize].arm(planned.waits);
-        head.sequence.store(recorded.first.load(Relaxed) + u64::from(index), Release);
-        if planned.has_turns {
-            record.mark_special();
+        planned.slot.head().sequence.store(recorded.first.load(Relaxed) + u64::from(index), Release);
+        if planned.is_rare || !recorded.is_plain.load(Relaxed) {
+            return self.start_rarely_planned(recorded, index, requester, scratch);
         }
-        self.schedule(planned.place, requester, scratch);
+        let context = recorded.context_now();
+        self.schedule_plain(&self.roster.get(context).tree, context, planned.slot, requester, scratch);
+    }
+
+    /// The rest of [`start_planned`](Self::start_planned) for a task of which its record has to be asked.
+    #[cold]
+    fn start_rarely_planned(
+        &self,
+        recorded: &Recorded,
+        index: u32,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) {
+        let planned = &recorded.tasks[index as usize];
+        let place = self.place(planned.slot.id());
+        if let Some(restriction) = recorded.rarely.get(&index).and_then(|rare| rare.restriction.as_ref()) {
+            self.restrict(place, restriction);
+        }
+        if planned.has_turns {
+            place.record.mark_special();
+        }
+        self.schedule(place, requester, scratch);
+    }
+
+    /// Ends a task of a replay that ended well and had no record, and starts those that waited for it alone.
+    #[inline]
+    pub(crate) fn end_plain(
+        &self,
+        recorded: &Recorded,
+        index: usize,
+        job: Option<Box<dyn Job>>,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) {
+        let planned = &recorded.tasks[index];
+        end(&planned.slot.head().sequence);
+        *planned.job.lock() = job;
+        planned.slot.renew(Phase::Free);
+        self.release_successors(recorded, planned, None, requester, scratch);
     }
 
     /// Ends a task of a replay, and starts those that waited for it alone.
@@ -416,38 +486,54 @@ impl Core {
     ) {
         let TaskPlace { slot, record } = task;
         let Some(Replayed { recorded, index }) = &rare.replayed else { return };
-        let (recorded, index) = (scratch.take_recording(recorded), *index);
-        let planned = &recorded.tasks[index as usize];
-        let context = record.context();
-        if let Some(planned) = planned.rare.as_ref().filter(|_| planned.has_turns) {
+        let (recorded, index) = (scratch.take_recording(recorded), *index as usize);
+        let planned = &recorded.tasks[index];
+        if let Some(planned) = recorded.rarely.get(&(index as u32)).filter(|_| planned.has_turns) {
             scratch.give_turns(&rare.turns);
             rare.turns.clone_from(&planned.turns.lock());
         }
         if let Some(cause) = failed {
             recorded.failed.lock().get_or_insert_with(|| Arc::clone(cause));
+            recorded.is_plain.store(false, Relaxed);
         }
         // Before its successors: the last of them may end the replay, and the next one starts this task again.
         {
             let mut body = record.body.lock();
-            (body.job, body.rare) = (job, Some(rare));
+            body.rare = Some(rare);
             record.close(&slot.head().sequence);
+            *planned.job.lock() = job;
         }
         slot.renew(Phase::Free);
+        self.release_successors(&recorded, planned, failed, requester, scratch);
+        scratch.keep_recording(recorded);
+    }
+
+    /// Starts the tasks that waited for one alone, which has ended, and counts it.
+    #[inline]
+    fn release_successors(
+        &self,
+        recorded: &Recorded,
+        planned: &Planned,
+        failed: Option<&Cause>,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) {
+        // The last successor may end the replay, and the next one may be in another context.
+        let context = recorded.context_now();
         for successor in recorded.successors_of(planned) {
             let index = successor.task();
             if let Some(cause) = failed.filter(|_| successor.is_explicit()) {
-                let waiting = recorded.tasks[index].place.record;
+                let waiting = self.records.get(recorded.tasks[index].slot.id());
                 waiting.body.lock().rare(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
             }
             if recorded.pending[index].release() {
-                self.start_planned(&recorded, index as u32, requester, scratch);
+                self.start_planned(recorded, index as u32, requester, scratch);
             }
         }
         self.count_finished(context, requester);
         if planned.is_sink() && recorded.left.fetch_sub(1, AcqRel) == 1 {
-            self.finish_replay(&recorded, scratch);
+            self.finish_replay(recorded, scratch);
         }
-        scratch.keep_recording(recorded);
     }
 
     /// Ends a replay, whose tasks have all ended.

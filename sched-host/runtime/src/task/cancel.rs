@@ -73,7 +73,7 @@ impl Core {
     fn withdraw(&self, task: TaskKey, context: Option<&dyn Fn(ContextId) -> bool>) -> bool {
         let TaskPlace { slot, record } = self.place(task.slot);
         let mut body = record.body.lock();
-        if slot.head().sequence.load(Acquire) != task.sequence || body.job.is_none() {
+        if slot.head().sequence.load(Acquire) != task.sequence {
             return false;
         }
         if context.is_some_and(|is_meant| !is_meant(record.context())) {
@@ -83,12 +83,17 @@ impl Core {
         if body.rare.as_ref().and_then(|rare| rare.nests.as_ref()).is_some_and(|nest| nest.has_returned()) {
             return false;
         }
-        let job = body.job.take();
-        let codelet = job.as_ref().map_or_else(String::new, |job| job.facts().name.clone());
+        let replayed = body.rare.as_ref().and_then(|rare| rare.replayed.as_ref());
+        let withdrawn = match (replayed, body.job.is_some()) {
+            (Some(replayed), false) => replayed.withdraw_job(task.sequence),
+            _ => body.job.take(),
+        };
+        let Some(job) = withdrawn else { return false };
+        let codelet = job.facts().name.clone();
         let rare = body.rare(record);
         let cause = cancelled(slot, codelet, rare.name.as_deref(), "the program cancelled it");
         rare.cancelled.get_or_insert(cause);
-        rare.withdrawn = job;
+        rare.withdrawn = Some(job);
         true
     }
 

@@ -62,6 +62,14 @@ impl WorkerScratch {
         self.recorded.take().filter(|kept| Arc::ptr_eq(kept, recorded)).unwrap_or_else(|| Arc::clone(recorded))
     }
 
+    /// The recording of the last task that belonged to one, and the index of the task in this slot, if that is another
+    /// one of the same replay and the replay is plain. To be [kept](Self::keep_recording).
+    #[inline]
+    pub(crate) fn take_replayed(&mut self, slot: &Slot) -> Option<(Arc<Recorded>, usize)> {
+        let index = self.recorded.as_ref()?.plain_index(slot)?;
+        self.recorded.take().map(|recorded| (recorded, index))
+    }
+
     /// See [`take_recording`](Self::take_recording).
     pub(crate) fn keep_recording(&mut self, recorded: Arc<Recorded>) {
         self.recorded = Some(recorded);
@@ -111,7 +119,7 @@ impl Core {
         if task.record.is_special() {
             self.make_special_ready(task, requester);
         } else {
-            self.push(&context.tree, task, requester, None);
+            self.push(&context.tree, task.slot, requester, None);
         }
     }
 
@@ -188,38 +196,49 @@ impl Core {
         if record.is_special() && !self.schedule_special(task, requester, scratch) {
             return;
         }
-        let tree = self.tree_of(record);
-        if let Some((context, arch)) = scratch.goes_on
-            && context == record.context()
-            && tree.comes_straight_back(task.slot, arch)
+        self.schedule_plain(self.tree_of(record), record.context(), task.slot, requester, scratch);
+    }
+
+    /// The rest of [`schedule`](Self::schedule), for a task of which the tree of its context has to know only.
+    #[inline(always)]
+    pub(crate) fn schedule_plain(
+        &self,
+        tree: &Tree,
+        context: ContextId,
+        slot: &'static Slot,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) {
+        if let Some((served, arch)) = scratch.goes_on
+            && served == context
+            && tree.comes_straight_back(slot, arch)
         {
-            if let Some(before) = scratch.deferred.keep(task.slot) {
-                self.push_here(tree, self.place(before.id()), requester, scratch);
+            if let Some(before) = scratch.deferred.keep(slot) {
+                self.push_here(tree, before, requester, scratch);
             }
             return;
         }
         // In the order in which they became ready: this one may be the more urgent.
         self.push_kept(requester, scratch);
-        self.push_here(tree, task, requester, scratch);
+        self.push_here(tree, slot, requester, scratch);
     }
 
     /// Pushes the task that this worker would go on with, before something that takes long.
     #[inline]
     fn push_kept(&self, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         if let Some(kept) = scratch.deferred.take_kept() {
-            let kept = self.place(kept.id());
-            self.push_here(self.tree_of(kept.record), kept, requester, scratch);
+            self.push_here(self.tree_of(self.records.get(kept.id())), kept, requester, scratch);
         }
     }
 
     /// Pushes a task on behalf of this thread.
     #[inline]
-    fn push_here(&self, tree: &Tree, task: TaskPlace, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
+    fn push_here(&self, tree: &Tree, slot: &'static Slot, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         if scratch.will_pull {
-            scratch.deferred.note_pushed(task.slot.id());
+            scratch.deferred.note_pushed(slot.id());
         }
         let deferred = scratch.will_pull.then_some(scratch.deferred.cell());
-        self.push(tree, task, requester, deferred);
+        self.push(tree, slot, requester, deferred);
     }
 
     /// Pushes a task into the tree of its context.
@@ -227,16 +246,16 @@ impl Core {
     fn push(
         &self,
         tree: &Tree,
-        task: TaskPlace,
+        slot: &'static Slot,
         requester: Option<WorkerId>,
         deferred: Option<&Cell<Option<WorkerId>>>,
     ) {
         if let Some(combined) = &self.combined {
-            combined.workers.note_pushed(task.slot);
+            combined.workers.note_pushed(slot);
         }
         match requester {
-            None => tree.push_from_outside(task.slot),
-            Some(_) => tree.push(task.slot, requester, deferred),
+            None => tree.push_from_outside(slot),
+            Some(_) => tree.push(slot, requester, deferred),
         }
     }
 
