@@ -292,3 +292,85 @@ fn an_empty_recording_ends_at_once() {
     drop(recording);
     runtime.wait_all().expect("nothing is left");
 }
+
+/// The first task of a replay is held, others wait for it in the tree or not: some begin without a question by then.
+#[test]
+fn a_replay_is_cancelled_in_the_middle_and_the_next_one_runs() {
+    for (shape, workers) in SHAPES.iter().flat_map(|shape| [1, 3].map(|workers| (*shape, workers))) {
+        let runtime = Arc::new(runtime(shape, workers));
+        let (ran, cancels) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let counted = Arc::clone(&ran);
+        let count = runtime.codelet::<(ReadWrite<u64>,), ()>("count").cpu("count", move |_, (x,)| {
+            counted.fetch_add(1, Relaxed);
+            *x += 1;
+        });
+        let count = count.build();
+        let make = runtime.codelet::<(Write<u64>,), ()>("make").cpu("make", |_, (x,)| *x = 0).build();
+        let (within, cancelling) = (Arc::downgrade(&runtime), Arc::clone(&cancels));
+        let cancel = runtime.codelet::<(ReadWrite<u64>,), ()>("cancel").cpu("cancel", move |_, (x,)| {
+            *x += 1;
+            if let Some(runtime) = within.upgrade().filter(|_| cancelling.load(Relaxed) == 1) {
+                cancelling.store(runtime.cancel_all() + 2, Relaxed);
+            }
+        });
+        let cancel = cancel.build();
+        let data: Vec<_> = (0..4).map(|_| runtime.register(0_u64)).collect();
+        let recording = runtime.record(|recorder| {
+            for _ in 0..25 {
+                data.iter().try_for_each(|x| recorder.task(&count, (x,)).submit().map(drop))?;
+            }
+            recorder.task(&cancel, (&data[0],)).submit()?;
+            for _ in 0..25 {
+                data.iter().try_for_each(|x| recorder.task(&count, (x,)).submit().map(drop))?;
+            }
+            Ok::<(), SubmitError>(())
+        });
+        let recording = recording.expect("the tasks are sound");
+        runtime.run(&recording).expect("nothing is cancelled");
+        assert_eq!(ran.swap(0, Relaxed), 200);
+        cancels.store(1, Relaxed);
+        let refused = runtime.run(&recording).expect_err("tasks are cancelled");
+        assert!(matches!(&refused, ReplayError::Failed(why) if why.cancelled), "{refused}");
+        assert!(cancels.swap(0, Relaxed) >= 2, "it was called");
+        let ran_then = ran.swap(0, Relaxed);
+        assert!((25..=175).contains(&ran_then), "none of the same data runs behind it: {ran_then}");
+        data.iter().for_each(|x| _ = runtime.task(&make, (x,)).submit().expect("the task is sound"));
+        runtime.run(&recording).expect("nothing is cancelled any more");
+        assert_eq!(ran.load(Relaxed), 200);
+    }
+}
+
+#[test]
+fn a_task_that_fails_in_a_later_replay_is_reported_by_its_name() {
+    for shape in SHAPES {
+        let runtime = runtime(shape, 2);
+        let fails = Arc::new(AtomicU64::new(0));
+        let source = Arc::clone(&fails);
+        let check = runtime.codelet::<(ReadWrite<u64>,), u64>("check").cpu("check", move |context, (x,)| {
+            *x += 1;
+            if source.load(Relaxed) == *context.params + 1 { Err("it is bad") } else { Ok(()) }
+        });
+        let check = check.build();
+        let x = runtime.register(0_u64);
+        let recording = runtime.record(|recorder| {
+            (0..20).try_for_each(|number| {
+                recorder.task_with(&check, number, (&x,)).name(format!("check {number}")).submit().map(drop)
+            })
+        });
+        let recording = recording.expect("the tasks are sound");
+        runtime.run(&recording).expect("nothing fails");
+        fails.store(12, Relaxed);
+        let refused = runtime.run(&recording).expect_err("a task fails");
+        let ReplayError::Failed(why) = &refused else { panic!("{refused}") };
+        assert_eq!(
+            (why.name.as_deref(), why.codelet.as_str(), why.message.as_str()),
+            (Some("check 11"), "check", "it is bad")
+        );
+        runtime.wait_all().expect_err("it is reported");
+        fails.store(0, Relaxed);
+        let make = runtime.codelet::<(Write<u64>,), ()>("make").cpu("make", |_, (x,)| *x = 0).build();
+        runtime.task(&make, (&x,)).submit().expect("the task is sound");
+        runtime.run(&recording).expect("the data is good again");
+        assert_eq!(*runtime.read(&x).expect("the data is good"), 20);
+    }
+}

@@ -12,7 +12,7 @@
 /// # assert_eq!(newest, Some(3));
 /// ```
 #[inline(always)]
-pub fn fetch_ahead<T>(place: &T) {
+pub fn fetch_ahead<T: ?Sized>(place: &T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing, whatever the address.
     unsafe {

@@ -19,6 +19,7 @@ use super::worker::progression::Progression;
 use super::worker::stats::WorkerCounters;
 use crate::context::{ContextCore, PolicyEnv, Roster};
 use crate::device::Device;
+use crate::recording::Recorded;
 use crate::wait::ended::Ended;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
@@ -83,6 +84,8 @@ pub(crate) struct Core {
     pub(crate) bound: Option<TaskBound>,
     /// Tasks that nest, until their kernels have returned.
     pub(crate) nests: Mutex<HashMap<SlotId, Arc<NestState>>>,
+    /// Recordings of which a replay is in progress.
+    pub(crate) replays: Mutex<Vec<Arc<Recorded>>>,
     /// Settings of codelets, by their names.
     pub(crate) codelet_settings: BTreeMap<String, CodeletSettings>,
 }
@@ -188,6 +191,7 @@ impl Core {
             codelet_settings: start.codelet_settings,
             bound: start.bound,
             nests: Mutex::default(),
+            replays: Mutex::default(),
         });
         core.roster.default.ahead.serve(&core);
         if let Some(memories) = &core.backend.memories {

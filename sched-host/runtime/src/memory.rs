@@ -264,13 +264,13 @@ impl Memories {
         let TaskPlace { slot, record } = core.place(slot);
         // Under this lock, the thread that runs the task takes the job, and the next submission stores one.
         let body = record.body.lock();
-        if slot.head().sequence.load(Relaxed) == sequence {
-            body.with_job(|job| {
-                job.visit(&mut |header, mode| {
-                    if mode.reads() {
-                        visit(header);
-                    }
-                });
+        if slot.head().sequence.load(Relaxed) == sequence
+            && let Some(job) = &body.job
+        {
+            job.visit(&mut |header, mode| {
+                if mode.reads() {
+                    visit(header);
+                }
             });
         }
     }

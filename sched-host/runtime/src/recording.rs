@@ -2,8 +2,8 @@
 //!
 //! # Protocol
 //!
-//! A recording keeps a slot of the ledger for each of its tasks, with the job in its record, and for each task the list
-//! of those that wait for it. A replay is one entry of the application in the order of all data that its tasks name
+//! A recording keeps a slot of the ledger for each of its tasks, with a job, and for each task the list of those that
+//! wait for it. A replay is one entry of the application in the order of all data that its tasks name
 //! (see [`Submitter::enter_turn`]). When the turn of that entry comes, the tasks without predecessors are pushed; the
 //! end of a task counts down what its successors wait for, without a look at any data; the end of the last task ends
 //! the entry. So a replay comes after the tasks submitted before it that use its data, and before those submitted
@@ -13,24 +13,32 @@
 //! after the end of this one. Only tasks without successors count for the end of a replay, since every other task ends
 //! before one of these.
 //!
+//! As long as nothing happens that concerns single tasks, a task is run by its slot and its [plan](planned::Planned)
+//! alone ([`unasked`](sched_sync::unasked)), and what it is given is read without a lock ([`kept::Kept`]): of the lines
+//! that all workers share, a task changes that of its slot and the counts of those that wait for it. Otherwise it goes
+//! the way of any other task, by its record, whose job stands for that of the plan.
+//!
 //! [`State`] keeps replays of one recording, its changes and its end apart. The slots are returned by the drop of the
 //! recording or, if a replay is in progress, by the end of that.
 
 mod draft;
+mod job;
+mod kept;
 mod planned;
 mod replay;
 
-pub(crate) use draft::{Draft, DraftTask, RecordedJob};
+pub(crate) use draft::{Draft, DraftTask};
+pub(crate) use job::{RecordedJob, TypedRecordedJob};
 pub(crate) use planned::Replayed;
 pub(crate) use replay::Recorded;
 
+use self::kept::Changing;
 use crate::data::access::AccessList;
 use crate::task::codelet::Codelet;
 use crate::task::failure::{Outcome, RunError, SubmitError, TaskFailure};
 use crate::task::submit::{Submitter, TaskBuilder, TaskRef};
 use crate::wait::data::Data;
 use crate::{Runtime, core::Core};
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::*};
@@ -222,20 +230,23 @@ impl Recording {
         if task.runtime != shared.id {
             return Err(ReplayError::Foreign { what: "a task", of: "recording" });
         }
-        shared.changing(|core| {
-            let mut params = Some(params);
-            let index = task.key.sequence as usize - 1;
-            shared
-                .with_job(core, index, |job| {
-                    if let Some(place) = job.params().downcast_mut::<P>() {
-                        // The old value is dropped outside the lock of the record.
-                        std::mem::swap(place, params.as_mut().expect("it is passed once"));
-                        return Ok(params.take());
-                    }
-                    Err(ReplayError::Params { task: task.key.sequence, given: std::any::type_name::<P>() })
-                })
-                .map(drop)
-        })
+        let mut params = params;
+        let found = shared.changing(|_, right| {
+            let mut is_of_type = false;
+            let job = shared.job(task.key.sequence as usize - 1);
+            job.change_params(right, &mut |place| {
+                if let Some(place) = place.downcast_mut::<P>() {
+                    std::mem::swap(place, &mut params);
+                    is_of_type = true;
+                }
+            });
+            Ok(is_of_type)
+        });
+        // The old value is dropped when the change has ended.
+        match found? {
+            true => Ok(()),
+            false => Err(ReplayError::Params { task: task.key.sequence, given: std::any::type_name::<P>() }),
+        }
     }
 
     /// Exchanges two handles in all tasks for later replays: what named one names the other. If the recording names
@@ -249,18 +260,14 @@ impl Recording {
         if [one, other].iter().any(|data| data.header().runtime() != shared.runtime) {
             return Err(ReplayError::Foreign { what: "a handle", of: "runtime" });
         }
-        shared.changing(|core| {
+        shared.changing(|core, right| {
             shared.check_swap(one.header(), other.header())?;
             if one.is_reduced() != other.is_reduced() {
                 return Err(ReplayError::Swap { why: "one of them is a reduction" });
             }
             shared.swap_accesses(one.header(), other.header());
             for index in 0..shared.tasks.len() {
-                let exchange = &mut |place: &mut dyn Any| one.exchange(other, place);
-                shared.with_job(core, index, |job| {
-                    job.each_handle(exchange);
-                    Ok(())
-                })?;
+                shared.job(index).change_handles(right, &mut |place| one.exchange(other, place));
                 shared.swap_turns(core, index, one.header(), other.header());
             }
             Ok(())
@@ -312,15 +319,16 @@ impl State {
 
 impl Recorded {
     /// Changes the recording, if no replay is in progress.
-    fn changing<R>(&self, change: impl FnOnce(&Core) -> Result<R, ReplayError>) -> Result<R, ReplayError> {
+    fn changing<R>(
+        &self,
+        change: impl FnOnce(&Core, &mut Changing<'_>) -> Result<R, ReplayError>,
+    ) -> Result<R, ReplayError> {
         let Some(core) = self.core.upgrade() else {
             return Err(ReplayError::Refused(SubmitError::Ended { codelet: "a recording".to_owned() }));
         };
-        if !self.state.begin(CHANGING) {
+        let Some(mut right) = Changing::begin(&self.state) else {
             return Err(ReplayError::Running { tasks: self.tasks.len() });
-        }
-        let changed = change(&core);
-        self.state.end();
-        changed
+        };
+        change(&core, &mut right)
     }
 }

@@ -12,6 +12,7 @@ use super::memory::Memories;
 use super::parallel::combined::Purpose;
 use super::parallel::crew::Crew;
 use super::task::cancel::cancelled;
+use super::task::codelet::CodeletFacts;
 use super::task::complete::{LATE, WorkerScratch, clear};
 use super::task::failure::{Cause, Outcome, TaskFailure};
 use super::task::job::Job;
@@ -203,10 +204,12 @@ impl Worker {
         }
         let counters = &self.core.counters[self.id.index()];
         counters.executing.set(Some(slot.id()));
-        if let Some((recorded, index)) = self.scratch.take_replayed(slot)
-            && self.execute_replayed(slot, recorded, index, watch.for_bad_data())
-        {
-            return;
+        if let Some((recorded, index)) = self.scratch.take_unasked(slot) {
+            if !watch.for_bad_data() && !self.core.backend.is_followed.load(Relaxed) {
+                self.execute_unasked(slot, recorded, index);
+                return;
+            }
+            self.scratch.keep_recording(recorded);
         }
         let task = TaskPlace { slot, record: self.core.records.get(slot.id()) };
         enter_task(self.core.id, task.record.context());
@@ -221,31 +224,37 @@ impl Worker {
         }
     }
 
-    /// Executes a task of a replay by its plan alone. Returns whether it did: not where its record has to be asked.
+    /// Executes a task of a replay without a look at its record. Nobody follows that, and all data is good.
     #[inline(never)]
-    fn execute_replayed(&mut self, slot: &'static Slot, recorded: Arc<Recorded>, index: usize, some_bad: bool) -> bool {
-        let job = match some_bad || self.core.backend.is_followed.load(Relaxed) {
-            true => None,
-            false => recorded.take_job(index),
-        };
-        if job.is_none() {
-            self.scratch.keep_recording(recorded);
-            return false;
-        }
+    fn execute_unasked(&mut self, slot: &'static Slot, recorded: Arc<Recorded>, index: usize) {
         recorded.fetch_successors(index);
         enter_task(self.core.id, recorded.context_now());
-        let mut taken = Taken { job, rare: None };
-        let outcome = self.run_taken(slot, &mut taken, false);
+        let job = recorded.job(index);
+        let (implementation, ran) = self.counted(slot, || {
+            let crew = Crew::alone(&self.id, &self.submitter);
+            let (implementation, measures) = self.selected(slot, job.facts(), crew.members.len());
+            let began = measures.then(Instant::now);
+            let ran = catch_unwind(AssertUnwindSafe(|| job.run(implementation, &crew)));
+            if let Some(began) = began.filter(|_| ran.is_ok()) {
+                let (took, footprint) = (began.elapsed(), slot.head().footprint.load(Relaxed));
+                job.facts().record((self.arch, 1), implementation, footprint, job, took);
+            }
+            (implementation, ran)
+        });
         let (core, worker) = (&*self.core, Some(self.id));
-        if outcome == Outcome::Done {
-            core.end_plain(&recorded, index, taken.job, worker, &mut self.scratch);
-            core.settle(worker, &mut self.scratch);
-        } else {
-            let task = TaskPlace { slot, record: core.records.get(slot.id()) };
-            core.end(task, &outcome, taken, worker, &mut self.scratch);
+        match ran {
+            Ok(()) => {
+                core.end_unasked(&recorded, index, worker, &mut self.scratch);
+                core.settle(worker, &mut self.scratch);
+            }
+            Err(payload) => {
+                let task = TaskPlace { slot, record: core.records.get(slot.id()) };
+                let taken = task.record.body.lock().take();
+                let outcome = unwound(slot, &taken, implementation, self.id, payload);
+                core.end(task, &outcome, taken, worker, &mut self.scratch);
+            }
         }
         self.scratch.keep_recording(recorded);
-        true
     }
 
     /// The rest of [`execute`](Self::execute) for a task with rare fields.
@@ -268,18 +277,33 @@ impl Worker {
     /// Runs the kernel of a task that this worker executes by itself.
     #[inline(always)]
     fn run_taken(&self, slot: &Slot, taken: &mut Taken, some_bad: bool) -> Outcome {
+        let crew = Crew::alone(&self.id, &self.submitter);
+        self.counted(slot, || self.outcome(slot, taken, &crew, self.id, some_bad))
+    }
+
+    /// Runs a kernel on this worker alone, and counts it.
+    #[inline(always)]
+    fn counted<R>(&self, slot: &Slot, run: impl FnOnce() -> R) -> R {
         let predicted = slot.head().predicted.load(Relaxed);
         if predicted != u64::MAX {
             self.core.backend.times.pre_exec(self.id, self.core.backend.now(), predicted);
         }
-        let outcome = self.outcome(slot, taken, &Crew::alone(&self.id, &self.submitter), self.id, some_bad);
+        let ran = run();
         if predicted != u64::MAX {
             self.core.backend.times.post_exec(self.id);
         }
         let counters = &self.core.counters[self.id.index()];
         counters.executing.set(None);
         counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
-        outcome
+        ran
+    }
+
+    /// The implementation that a crew of this many runs, and whether it is measured.
+    #[inline(always)]
+    fn selected(&self, slot: &Slot, facts: &CodeletFacts, size: usize) -> (usize, bool) {
+        let chosen = Some(slot.head().implementation.load(Relaxed)).filter(|chosen| *chosen != u16::MAX).map(u32::from);
+        let implementation = facts.select(self.arch, size as u16, chosen);
+        (implementation.expect("the tree gives workers tasks that they can execute"), facts.model.is_some())
     }
 
     /// Runs the kernel on `crew`, unless an input of it is bad. `worker` is this worker, or the combined one that it
@@ -299,13 +323,9 @@ impl Worker {
         }
         let Some(job) = &mut taken.job else { return taken.withdrawn() };
         let facts = job.facts();
-        let arch = self.arch;
-        let size = crew.members.len() as u16;
-        let chosen = Some(slot.head().implementation.load(Relaxed)).filter(|chosen| *chosen != u16::MAX).map(u32::from);
-        let implementation =
-            facts.select(arch, size, chosen).expect("the tree gives workers tasks that they can execute");
+        let size = crew.members.len();
+        let (implementation, has_model) = self.selected(slot, facts, size);
         let keeps_nothing = facts.keeps_nothing;
-        let has_model = facts.model.is_some();
         let is_followed = core.backend.is_followed.load(Relaxed);
         // Before the time of the kernel starts.
         if let Some(memories) = &core.backend.memories
@@ -323,15 +343,11 @@ impl Worker {
             self.note_end(slot, crew, worker, ran.is_err(), took, false);
         }
         if let Err(payload) = ran {
-            if taken.rare.is_none() {
-                // That of a task that ran by its plan alone.
-                taken.rare = core.records.get(slot.id()).body.lock().rare.take();
-            }
             return unwound(slot, taken, implementation, worker, payload);
         }
         if has_model {
             let footprint = slot.head().footprint.load(Relaxed);
-            job.facts().record((arch, size), implementation, footprint, &**job, took);
+            job.facts().record((self.arch, size as u16), implementation, footprint, &**job, took);
         }
         if some_bad {
             // Data that is completely overwritten is good again. (Data accessed with commute may have become bad

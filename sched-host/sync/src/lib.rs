@@ -11,6 +11,7 @@
 //! - [settle]: what many leave behind is put together by the first who needs it.
 //! - [family]: a task ends with those that are nested in it.
 //! - [sole]: one thread changes values without locks, until another comes.
+//! - [unasked]: a task begins without a question, as long as nobody takes it back.
 //! - [counted]: a value goes with the last of its owners, uses and loans.
 //! - [waiters]: threads of the program wait, and one of them is a worker meanwhile.
 //!
@@ -35,6 +36,7 @@ pub mod settle;
 pub mod sleep;
 pub mod sole;
 pub mod turn;
+pub mod unasked;
 pub mod waiters;
 
 pub use fence::{heavy_fence, light_fence};

@@ -1,20 +1,17 @@
 //! A recording while its tasks are captured.
 
+use super::job::{JobOfRecord, RecordedJob};
 use super::planned::{Planned, Replayed, Successor};
 use super::replay::{Recorded, RecordedGraph};
 use crate::core::Core;
 use crate::data::DataHeader;
-use crate::data::access::AccessList;
 use crate::data::whole::Whole;
-use crate::parallel::crew::Crew;
-use crate::task::codelet::CodeletFacts;
-use crate::task::job::{Arguments, Job, TypedJob};
+use crate::task::job::Job;
 use crate::task::private_order::PrivateOrder;
 use crate::task::record::RareFields;
-use crate::task::submit::{Accessed, Restriction};
+use crate::task::submit::Restriction;
 use parking_lot::Mutex;
 use sched_graph::AccessMode;
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
@@ -36,7 +33,7 @@ struct DraftState {
 
 /// A captured task.
 pub(crate) struct DraftTask {
-    pub(crate) job: Box<dyn Job>,
+    pub(crate) job: Box<dyn RecordedJob>,
     pub(crate) rare: Box<RareFields>,
     pub(crate) priority: Option<i32>,
     pub(crate) sched_data: u64,
@@ -138,50 +135,11 @@ impl Draft {
         let recorded = Recorded::new(core, self.id, graph);
         for (index, (place, mut rare)) in (0..).zip(rares) {
             rare.replayed = Some(Replayed { recorded: Arc::clone(&recorded), index });
-            place.record.body.lock().rare = Some(rare);
+            let job: Box<dyn Job> = Box::new(JobOfRecord { recorded: Arc::clone(&recorded), index: index as usize });
+            let mut body = place.record.body.lock();
+            (body.job, body.rare) = (Some(job), Some(rare));
         }
         recorded
-    }
-}
-
-/// The job of a recorded task, which keeps its arguments.
-pub(crate) struct RecordedJob<L: AccessList, P>(pub(crate) TypedJob<L, P>);
-
-impl<L: AccessList, P: Send + 'static> Job for RecordedJob<L, P> {
-    fn facts(&self) -> &Arc<CodeletFacts> {
-        self.0.facts()
-    }
-
-    fn run(&self, implementation: usize, crew: &Crew<'_>) {
-        self.0.run(implementation, crew);
-    }
-
-    fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
-        self.0.visit(visitor);
-    }
-
-    fn footprint(&self, accesses: &[Accessed<'_>]) -> Option<u64> {
-        self.0.footprint(accesses)
-    }
-
-    fn clear(&mut self) {}
-
-    fn recorded(self: Box<Self>) -> Box<dyn Job> {
-        self
-    }
-
-    fn arguments(&mut self) -> Option<&mut dyn Arguments> {
-        Some(self)
-    }
-}
-
-impl<L: AccessList, P: Send + 'static> Arguments for RecordedJob<L, P> {
-    fn params(&mut self) -> &mut dyn Any {
-        &mut self.0.arguments.as_mut().expect("a recorded task keeps its arguments").1
-    }
-
-    fn each_handle(&mut self, visitor: &mut dyn FnMut(&mut dyn Any)) {
-        L::each(&mut self.0.arguments.as_mut().expect("a recorded task keeps its arguments").0, visitor);
     }
 }
 

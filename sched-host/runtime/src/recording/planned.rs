@@ -2,25 +2,24 @@
 
 use super::Recorded;
 use super::draft::DraftTask;
+use super::job::RecordedJob;
 use crate::core::TaskPlace;
 use crate::data::DataHeader;
-use crate::task::job::Job;
 use crate::task::record::RareFields;
 use crate::task::submit::Restriction;
 use parking_lot::Mutex;
-use sched_core::{Brief, fetch_to_write};
-use sched_tree::Slot;
+use sched_core::fetch_ahead;
+use sched_tree::{Phase, Slot};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 
 /// A task of a recording, in one cache line: with its slot, all that starting, running and ending it needs. A graph of
-/// many tasks leaves the caches between one replay and the next, so what a task costs is the lines that it touches.
+/// many tasks leaves the caches between one replay and the next, and its tasks move between workers, so what a task
+/// costs is the lines that it touches and changes. This one does not change.
 #[repr(align(64))]
 pub(crate) struct Planned {
-    /// The kernel and its arguments, unless a worker runs it, or it was withdrawn. Whoever takes it has the task.
-    pub(super) job: Brief<Option<Box<dyn Job>>>,
-    /// Address of the job.
-    job_at: usize,
+    /// The kernel and its arguments.
+    pub(super) job: Box<dyn RecordedJob>,
     /// Its head keeps the codelet and the footprint, which do not change.
     pub(super) slot: &'static Slot,
     /// Number of tasks that it waits for.
@@ -74,27 +73,14 @@ pub(crate) struct Replayed {
 }
 
 impl Replayed {
-    #[inline]
-    pub(super) fn planned(&self) -> &Planned {
-        &self.recorded.tasks[self.index as usize]
-    }
-
-    /// Takes the job, which runs or is withdrawn.
-    pub(crate) fn take_job(&self) -> Option<Box<dyn Job>> {
-        self.planned().job.lock().take()
-    }
-
-    /// The same, if the task is still the one of this sequence.
-    pub(crate) fn withdraw_job(&self, sequence: u64) -> Option<Box<dyn Job>> {
-        let planned = self.planned();
-        // Who ends the task ends its sequence before the job is back.
-        let mut job = planned.job.lock();
-        if planned.slot.head().sequence.load(Acquire) == sequence { job.take() } else { None }
-    }
-
-    /// Looks at the job, unless it is taken.
-    pub(crate) fn with_job<R>(&self, look: impl FnOnce(&dyn Job) -> R) -> Option<R> {
-        self.planned().job.lock().as_ref().map(|job| look(&**job))
+    /// Whether the task is the one of this sequence and has not begun; then it asks its record before it begins. See
+    /// [`unasked`](sched_sync::unasked).
+    pub(crate) fn will_ask(&self, sequence: u64) -> bool {
+        let Replayed { recorded, index } = self;
+        recorded.unasked.end();
+        let slot = recorded.tasks[*index as usize].slot;
+        // The phase first: who ends the task ends its sequence before.
+        slot.phase() != Phase::Running && slot.head().sequence.load(Acquire) == sequence
     }
 }
 
@@ -109,7 +95,7 @@ impl Planned {
     #[inline]
     pub(super) fn fetch(&self) {
         self.slot.fetch();
-        fetch_to_write(std::ptr::without_provenance::<u8>(self.job_at));
+        fetch_ahead(&*self.job);
     }
 
     /// The plan of a task, and what else it has.
@@ -120,7 +106,7 @@ impl Planned {
         waits: u32,
     ) -> (Planned, Box<RareFields>, Option<RarelyPlanned>) {
         let DraftTask { job, rare, priority, sched_data, footprint, restriction, .. } = task;
-        let (facts, head) = (job.facts(), place.slot.head());
+        let (facts, head) = (Arc::clone(job.facts()), place.slot.head());
         let (archs, width) = (facts.archs.bits(), facts.width);
         head.codelet.store(facts.number, Relaxed);
         head.footprint.store(footprint, Relaxed);
@@ -129,8 +115,7 @@ impl Planned {
         let is_rare = has_turns || sched_data != 0 || restriction.is_some();
         let rarely = is_rare.then(|| RarelyPlanned { sched_data, restriction, turns: Mutex::new(rare.turns.clone()) });
         let planned = Planned {
-            job_at: std::ptr::from_ref(&*job).addr(),
-            job: Brief::new(Some(job)),
+            job,
             slot: place.slot,
             waits,
             successors,

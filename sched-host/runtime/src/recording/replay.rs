@@ -1,24 +1,27 @@
 //! The tasks of a recording, and how they run.
 
 use super::draft::SinksLeft;
+use super::job::RecordedJob;
+use super::kept::Changing;
 use super::planned::{Planned, RarelyPlanned, Replayed, Successor};
 use super::{Recording, ReplayError, State};
 use crate::capture::{Capture, Submission};
 use crate::context::{ContextCore, current};
 use crate::core::{Core, TaskPlace};
 use crate::data::DataHeader;
-use crate::task::complete::WorkerScratch;
+use crate::task::complete::{WorkerScratch, aside};
 use crate::task::failure::{Cause, Outcome, SubmitError};
-use crate::task::job::{Arguments, Job};
-use crate::task::record::RareFields;
+use crate::task::job::Job;
+use crate::task::record::{RareFields, TaskKey};
 use crate::task::submit::{Submitter, TaskRef};
 use crate::worker::executed_here;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
-use sched_core::{WorkerId, fetch_to_write};
+use sched_core::{WorkerId, fetch_ahead, fetch_to_write};
 use sched_graph::{AccessMode, ContextId};
 use sched_sync::in_flight::Refused;
 use sched_sync::link::{Pending, end};
+use sched_sync::unasked::Unasked;
 use sched_tree::{Phase, Slot, SlotId};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -57,9 +60,11 @@ pub(crate) struct Recorded {
     left: CachePadded<SinksLeft>,
     entry: AtomicU32,
     failed: Mutex<Option<Cause>>,
-    /// Whether tasks of the replay in progress need their slots and plans only: nobody follows submissions or moves
-    /// data, and no task has failed.
-    is_plain: AtomicBool,
+    /// Whether tasks of the replay in progress run without a look at their records: nobody follows submissions or moves
+    /// data, no task has failed, and none was withdrawn.
+    pub(super) unasked: Unasked,
+    /// Whether the program has cancelled what had not begun.
+    is_cancelled: AtomicBool,
     /// Number of the context that the records of the tasks name, if they name one.
     context: AtomicU32,
 }
@@ -101,21 +106,15 @@ impl Recorded {
             left: CachePadded::new(SinksLeft::new(0)),
             entry: AtomicU32::new(0),
             failed: Mutex::default(),
-            is_plain: AtomicBool::new(false),
+            unasked: Unasked::default(),
+            is_cancelled: AtomicBool::new(false),
         })
     }
 
-    /// Calls `change` with the arguments of a task, while no replay is in progress.
-    pub(super) fn with_job<R>(
-        &self,
-        core: &Core,
-        index: usize,
-        change: impl FnOnce(&mut dyn Arguments) -> Result<R, ReplayError>,
-    ) -> Result<R, ReplayError> {
-        debug_assert_eq!(core.id, self.runtime, "the core of the recording is passed");
-        let mut job = self.tasks[index].job.lock();
-        let arguments = job.as_mut().and_then(|job| job.arguments());
-        change(arguments.expect("the jobs of recorded tasks are in their places between replays"))
+    /// The job of a task.
+    #[inline]
+    pub(crate) fn job(&self, index: usize) -> &dyn RecordedJob {
+        &*self.tasks[index].job
     }
 
     /// Whether two data can be exchanged without a change of what waits for what.
@@ -131,9 +130,7 @@ impl Recorded {
             return refused("they are parts of the same array or matrix");
         }
         for task in &self.tasks {
-            let job = task.job.lock();
-            let Some(job) = &*job else { continue };
-            job.visit(&mut |header, _| {
+            task.job.visit(&mut |header, _| {
                 let is_given = header.id == one.id || header.id == other.id;
                 names_one |= is_given;
                 others |= !is_given
@@ -196,8 +193,8 @@ impl Recorded {
         for (((sequence, index), task), after) in (first..).zip(0..).zip(&self.tasks).zip(after) {
             self.set_up(index, task);
             let (slot, record) = (task.slot, core.records.get(task.slot.id()));
-            let (body, job) = (record.body.lock(), task.job.lock());
-            let (Some(job), Some(rare)) = (&*job, &body.rare) else { continue };
+            let body = record.body.lock();
+            let (job, Some(rare)) = (&task.job, &body.rare) else { continue };
             let submission = Submission {
                 sequence,
                 context,
@@ -242,11 +239,12 @@ impl Recorded {
     pub(super) fn dismantle(&self) {
         // The records of a runtime that has ended belong to another one.
         let Some(core) = self.core.upgrade() else { return };
+        let right = &mut Changing::at_the_end(&self.state);
         for task in &self.tasks {
-            let job = task.job.lock().take();
-            core.release_job(task.slot, job);
-            let rare = core.records.get(task.slot.id()).body.lock().rare.take();
-            drop(rare);
+            // Workers may still keep the recording.
+            aside(&task.slot.head().sequence, "the drop of a task's arguments", || task.job.let_go(right));
+            let taken = core.records.get(task.slot.id()).body.lock().take();
+            drop(taken);
         }
         core.keep_fresh_places(self.tasks.iter().map(|task| core.place(task.slot.id())));
     }
@@ -254,12 +252,24 @@ impl Recorded {
 
 /// Running a task of a replay.
 impl Recorded {
-    /// The index of the task in this slot, if it belongs to the replay in progress, and that is plain.
+    /// The index of the task in this slot, if it belongs to the replay in progress.
     #[inline]
-    pub(crate) fn plain_index(&self, slot: &Slot) -> Option<usize> {
+    pub(crate) fn index_of(&self, slot: &Slot) -> Option<usize> {
         // The numbers of a replay are those of no other task.
         let index = slot.head().sequence.load(Relaxed).wrapping_sub(self.first.load(Relaxed));
-        (index < self.tasks.len() as u64 && self.is_plain.load(Relaxed)).then_some(index as usize)
+        (index < self.tasks.len() as u64).then_some(index as usize)
+    }
+
+    /// Whether a task, which is marked as running, is run without a look at its record.
+    #[inline]
+    pub(crate) fn is_unasked(&self, index: usize) -> bool {
+        !self.tasks[index].is_rare && self.unasked.is_still()
+    }
+
+    /// Cancels the tasks of the replay in progress that become ready from now on.
+    pub(crate) fn cancel(&self) {
+        self.is_cancelled.store(true, Release);
+        self.unasked.end();
     }
 
     /// The context of the replay in progress.
@@ -268,20 +278,13 @@ impl Recorded {
         ContextId(self.context.load(Relaxed) as u16)
     }
 
-    /// Takes the job of a task, to run it; `None` if its record has to be asked.
-    #[inline]
-    pub(crate) fn take_job(&self, index: usize) -> Option<Box<dyn Job>> {
-        let planned = &self.tasks[index];
-        if planned.is_rare { None } else { planned.job.lock().take() }
-    }
-
     /// Begins to bring near what the end of a task counts down.
     #[inline]
     pub(crate) fn fetch_successors(&self, index: usize) {
         let few = self.successors_of(&self.tasks[index]).iter().take(4);
         few.for_each(|successor| {
             fetch_to_write(&self.pending[successor.task()]);
-            fetch_to_write(&self.tasks[successor.task()]);
+            fetch_ahead(&self.tasks[successor.task()]);
         });
     }
 }
@@ -343,7 +346,9 @@ impl Submitter {
         recorded.left.store(recorded.sinks, Relaxed);
         *recorded.failed.lock() = None;
         let is_followed = context.ahead.is_attended() || core.capture().is_some();
-        recorded.is_plain.store(core.backend.memories.is_none() && !is_followed, Relaxed);
+        recorded.is_cancelled.store(false, Relaxed);
+        core.replays.lock().push(Arc::clone(recorded));
+        recorded.unasked.begin(core.backend.memories.is_none() && !is_followed);
         if context.ahead.is_attended() {
             core.announce_replay(context, recorded);
         }
@@ -429,7 +434,7 @@ impl Core {
         // Its predecessors have ended, and begin again in the next replay only.
         recorded.pending[index as usize].arm(planned.waits);
         planned.slot.head().sequence.store(recorded.first.load(Relaxed) + u64::from(index), Release);
-        if planned.is_rare || !recorded.is_plain.load(Relaxed) {
+        if planned.is_rare || !recorded.unasked.holds() {
             return self.start_rarely_planned(recorded, index, requester, scratch);
         }
         let context = recorded.context_now();
@@ -453,22 +458,23 @@ impl Core {
         if planned.has_turns {
             place.record.mark_special();
         }
+        if recorded.is_cancelled.load(Acquire) {
+            self.withdraw(TaskKey { slot: place.slot.id(), sequence: place.slot.head().sequence.load(Relaxed) }, None);
+        }
         self.schedule(place, requester, scratch);
     }
 
-    /// Ends a task of a replay that ended well and had no record, and starts those that waited for it alone.
+    /// Ends a task of a replay that ran without a look at its record, and starts those that waited for it alone.
     #[inline]
-    pub(crate) fn end_plain(
+    pub(crate) fn end_unasked(
         &self,
         recorded: &Recorded,
         index: usize,
-        job: Option<Box<dyn Job>>,
         requester: Option<WorkerId>,
         scratch: &mut WorkerScratch,
     ) {
         let planned = &recorded.tasks[index];
         end(&planned.slot.head().sequence);
-        *planned.job.lock() = job;
         planned.slot.renew(Phase::Free);
         self.release_successors(recorded, planned, None, requester, scratch);
     }
@@ -494,14 +500,13 @@ impl Core {
         }
         if let Some(cause) = failed {
             recorded.failed.lock().get_or_insert_with(|| Arc::clone(cause));
-            recorded.is_plain.store(false, Relaxed);
+            recorded.unasked.end();
         }
         // Before its successors: the last of them may end the replay, and the next one starts this task again.
         {
             let mut body = record.body.lock();
-            body.rare = Some(rare);
+            (body.job, body.rare) = (job, Some(rare));
             record.close(&slot.head().sequence);
-            *planned.job.lock() = job;
         }
         slot.renew(Phase::Free);
         self.release_successors(&recorded, planned, failed, requester, scratch);
@@ -540,6 +545,7 @@ impl Core {
     #[cold]
     fn finish_replay(&self, recorded: &Recorded, scratch: &mut WorkerScratch) {
         let entry = SlotId(recorded.entry.load(Relaxed));
+        self.replays.lock().retain(|other| !std::ptr::eq(&**other, recorded));
         let outcome = recorded.failed.lock().take().map_or(Outcome::Done, Outcome::Cancelled);
         // Before the entry ends: whoever waits for it may replay again.
         if recorded.state.end() {

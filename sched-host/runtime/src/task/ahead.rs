@@ -177,12 +177,12 @@ impl Ahead {
 
     /// Visits the accesses of a task, until a worker takes it.
     fn visit(body: &Body, mut visit: impl FnMut(&DataHeader, DataAccess)) {
-        body.with_job(|job| {
+        if let Some(job) = &body.job {
             job.visit(&mut |header, mode| {
                 let (reads, writes) = (mode.reads(), mode.writes());
                 visit(header, DataAccess { data: header.id, bytes: header.bytes, reads, writes });
             });
-        });
+        }
     }
 }
 

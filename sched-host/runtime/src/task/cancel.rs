@@ -2,7 +2,8 @@
 //!
 //! A task begins when a worker takes its job out of its record, under the lock of the record's body. To cancel it, the
 //! job is taken out first, and kept beside: so either the worker or the cancellation gets it, and each knows. The task
-//! stays where it is, in a tree or waiting for others, and ends as cancelled when its turn comes.
+//! stays where it is, in a tree or waiting for others, and ends as cancelled when its turn comes. (Tasks of recordings
+//! begin without that, as long as nobody withdraws one: see [`unasked`](sched_sync::unasked).)
 
 use super::failure::{Cause, Outcome, TaskFailure};
 use super::record::{Taken, TaskKey};
@@ -49,16 +50,18 @@ impl Submitter {
         self.core.withdraw(task.key, None)
     }
 
-    /// [Cancels](Self::cancel) all tasks that have not begun, in every context. Returns their number. Tasks that are
-    /// submitted meanwhile may be cancelled or not.
+    /// [Cancels](Self::cancel) all tasks that have not begun, in every context. Returns their number; tasks of replays
+    /// that wait for others are cancelled too, but not counted. Tasks that are submitted meanwhile may be cancelled or
+    /// not.
     pub fn cancel_all(&self) -> u64 {
         self.core.withdraw_all(|_| true)
     }
 }
 
 impl SchedContext {
-    /// [Cancels](Submitter::cancel) all tasks of this context that have not begun. Returns their number. Tasks that are
-    /// submitted meanwhile may be cancelled or not.
+    /// [Cancels](Submitter::cancel) all tasks of this context that have not begun. Returns their number; tasks of
+    /// replays that wait for others are cancelled too, but not counted. Tasks that are submitted meanwhile may be
+    /// cancelled or not.
     pub fn cancel(&self) -> u64 {
         let number = self.context.number;
         match self.context.in_flight.is_there(self.serial) || number == ContextId::DEFAULT {
@@ -70,10 +73,10 @@ impl SchedContext {
 
 impl Core {
     /// Takes the job of a task that has not begun, in this context if one is given.
-    fn withdraw(&self, task: TaskKey, context: Option<&dyn Fn(ContextId) -> bool>) -> bool {
+    pub(crate) fn withdraw(&self, task: TaskKey, context: Option<&dyn Fn(ContextId) -> bool>) -> bool {
         let TaskPlace { slot, record } = self.place(task.slot);
         let mut body = record.body.lock();
-        if slot.head().sequence.load(Acquire) != task.sequence {
+        if slot.head().sequence.load(Acquire) != task.sequence || body.job.is_none() {
             return false;
         }
         if context.is_some_and(|is_meant| !is_meant(record.context())) {
@@ -84,21 +87,24 @@ impl Core {
             return false;
         }
         let replayed = body.rare.as_ref().and_then(|rare| rare.replayed.as_ref());
-        let withdrawn = match (replayed, body.job.is_some()) {
-            (Some(replayed), false) => replayed.withdraw_job(task.sequence),
-            _ => body.job.take(),
-        };
-        let Some(job) = withdrawn else { return false };
-        let codelet = job.facts().name.clone();
+        if replayed.is_some_and(|replayed| !replayed.will_ask(task.sequence)) {
+            return false;
+        }
+        let job = body.job.take();
+        let codelet = job.as_ref().map_or_else(String::new, |job| job.facts().name.clone());
         let rare = body.rare(record);
         let cause = cancelled(slot, codelet, rare.name.as_deref(), "the program cancelled it");
         rare.cancelled.get_or_insert(cause);
-        rare.withdrawn = Some(job);
+        rare.withdrawn = job;
         true
     }
 
-    /// Takes the jobs of all tasks that have not begun in some contexts. Returns their number.
+    /// Takes the jobs of all tasks that have not begun in some contexts. Returns their number, without those of replays
+    /// that wait for others.
     fn withdraw_all(&self, context: impl Fn(ContextId) -> bool) -> u64 {
+        // Dropped without the lock: it may be the last reference.
+        let replays = self.replays.lock().clone();
+        replays.iter().filter(|recorded| context(recorded.context_now())).for_each(|recorded| recorded.cancel());
         let meant = |slot: &Slot| {
             let sequence = slot.head().sequence.load(Acquire);
             let is_task = sequence != 0 && slot.head().codelet.load(Relaxed) != NO_CODELET;

@@ -63,10 +63,11 @@ impl WorkerScratch {
     }
 
     /// The recording of the last task that belonged to one, and the index of the task in this slot, if that is another
-    /// one of the same replay and the replay is plain. To be [kept](Self::keep_recording).
+    /// one of the same replay and runs without a look at its record. To be [kept](Self::keep_recording).
     #[inline]
-    pub(crate) fn take_replayed(&mut self, slot: &Slot) -> Option<(Arc<Recorded>, usize)> {
-        let index = self.recorded.as_ref()?.plain_index(slot)?;
+    pub(crate) fn take_unasked(&mut self, slot: &Slot) -> Option<(Arc<Recorded>, usize)> {
+        let recorded = self.recorded.as_ref()?;
+        let index = recorded.index_of(slot).filter(|index| recorded.is_unasked(*index))?;
         self.recorded.take().map(|recorded| (recorded, index))
     }
 

@@ -6,7 +6,7 @@ use crate::data::DataHeader;
 use crate::data::access::AccessList;
 use crate::parallel::Code;
 use crate::parallel::crew::{Crew, Team};
-use crate::recording::RecordedJob;
+use crate::recording::{RecordedJob, TypedRecordedJob};
 use sched_graph::AccessMode;
 use std::any::Any;
 use std::sync::Arc;
@@ -20,22 +20,12 @@ pub(crate) trait Job: Any + Send {
     fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
     /// Footprint for the codelet's model, if it has one; the accesses are in the codelet's order.
     fn footprint(&self, accesses: &[Accessed<'_>]) -> Option<u64>;
-    /// Drops the arguments.
-    fn clear(&mut self);
-    /// The job of a recorded task, which keeps its arguments.
-    fn recorded(self: Box<Self>) -> Box<dyn Job>;
-    /// The arguments, if they may change: those of recorded tasks.
-    fn arguments(&mut self) -> Option<&mut dyn Arguments> {
+    /// Drops the arguments; those of recorded tasks stay.
+    fn clear(&mut self) {}
+    /// The job of a recorded task, which keeps the arguments of this one.
+    fn recorded(self: Box<Self>) -> Option<Box<dyn RecordedJob>> {
         None
     }
-}
-
-/// Arguments of a recorded task.
-pub(crate) trait Arguments {
-    /// The parameters.
-    fn params(&mut self) -> &mut dyn Any;
-    /// Visits each handle.
-    fn each_handle(&mut self, visitor: &mut dyn FnMut(&mut dyn Any));
 }
 
 pub(crate) struct TypedJob<L: AccessList, P> {
@@ -50,14 +40,7 @@ impl<L: AccessList, P: Send + 'static> Job for TypedJob<L, P> {
 
     fn run(&self, implementation: usize, crew: &Crew<'_>) {
         let Some((handles, params)) = &self.arguments else { return };
-        match &self.codelet.kernels[implementation] {
-            Code::Once(kernel) => {
-                let mut guards = L::guards(handles, crew.first());
-                let context = Context { params, worker: crew.first(), team: Team::of(crew) };
-                kernel(&context, L::views(&mut guards));
-            }
-            Code::Together(run) => run(handles, params, crew),
-        }
+        self.codelet.run(handles, params, implementation, crew);
     }
 
     fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
@@ -75,8 +58,24 @@ impl<L: AccessList, P: Send + 'static> Job for TypedJob<L, P> {
         self.arguments = None;
     }
 
-    fn recorded(self: Box<Self>) -> Box<dyn Job> {
-        Box::new(RecordedJob(*self))
+    fn recorded(self: Box<Self>) -> Option<Box<dyn RecordedJob>> {
+        let TypedJob { codelet, arguments } = *self;
+        Some(Box::new(TypedRecordedJob::new(codelet, arguments?)))
+    }
+}
+
+impl<L: AccessList, P: Send + 'static> CodeletInner<L, P> {
+    /// Runs an implementation on a crew. Unwinds when the kernel does.
+    #[inline(always)]
+    pub(crate) fn run(&self, handles: &L::Handles, params: &P, implementation: usize, crew: &Crew<'_>) {
+        match &self.kernels[implementation] {
+            Code::Once(kernel) => {
+                let mut guards = L::guards(handles, crew.first());
+                let context = Context { params, worker: crew.first(), team: Team::of(crew) };
+                kernel(&context, L::views(&mut guards));
+            }
+            Code::Together(run) => run(handles, params, crew),
+        }
     }
 }
 

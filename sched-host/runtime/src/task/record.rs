@@ -108,8 +108,7 @@ impl Drop for Records {
 
 #[derive(Default)]
 pub(crate) struct Body {
-    /// The kernel and its arguments; a recording keeps those of its tasks. The box stays when the task is finished, for
-    /// the next task of the codelet.
+    /// The kernel and its arguments. The box stays when the task is finished, for the next task of the codelet.
     pub(crate) job: Option<Box<dyn Job>>,
     /// Tasks that wait for this one.
     pub(crate) dependents: SmallVec<[Dependent; 4]>,
@@ -192,22 +191,7 @@ impl Body {
 
     #[inline]
     pub(crate) fn take(&mut self) -> Taken {
-        let (mut job, rare) = (self.job.take(), self.rare.take());
-        if job.is_none()
-            && let Some(replayed) = rare.as_ref().and_then(|rare| rare.replayed.as_ref())
-        {
-            job = replayed.take_job();
-        }
-        Taken { job, rare }
-    }
-
-    /// Looks at the job, wherever it is; `None` without one.
-    pub(crate) fn with_job<R>(&self, look: impl FnOnce(&dyn Job) -> R) -> Option<R> {
-        match (&self.job, &self.rare) {
-            (Some(job), _) => Some(look(&**job)),
-            (None, Some(rare)) => rare.replayed.as_ref()?.with_job(look),
-            (None, None) => None,
-        }
+        Taken { job: self.job.take(), rare: self.rare.take() }
     }
 }
 

@@ -68,7 +68,7 @@ impl Core {
     ) -> bool {
         let (slot, record) = (task.slot.id(), task.record);
         let mut body = record.body.lock();
-        let is_task = body.with_job(|_| ()).is_some();
+        let is_task = body.job.is_some();
         let rare = body.rare(record);
         if let Some(cause) = rare.cancelled.take() {
             // It has taken no turn that it would give back.
@@ -78,7 +78,7 @@ impl Core {
         }
         if rare.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             rare.turns.clear();
-            let codelet = body.with_job(|job| job.facts().name.clone()).unwrap_or_default();
+            let codelet = body.job.as_ref().map_or_else(String::new, |job| job.facts().name.clone());
             let name = body.rare(record).name.clone();
             let cause = cancelled(task.slot, codelet, name.as_deref(), LATE);
             scratch.ending.push((slot, Outcome::Cancelled(cause)));

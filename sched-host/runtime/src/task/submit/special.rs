@@ -211,7 +211,8 @@ impl Request<'_> {
             return Err(SubmitError::Foreign { codelet: codelet(), what: "a task to wait for" });
         }
         let after = self.after.iter().map(|task| task.key.sequence as u32 - 1).collect();
-        let (job, priority, sched_data) = (self.job.recorded(), self.priority, self.sched_data);
+        let job = self.job.recorded().expect("a task that is submitted has its arguments");
+        let (priority, sched_data) = (self.priority, self.sched_data);
         let id = draft.id;
         let place = draft.add(DraftTask { job, rare, priority, sched_data, footprint, restriction, after });
         Ok(TaskRef { key: TaskKey { slot: SlotId(0), sequence: place }, runtime: id })
