@@ -8,10 +8,9 @@ use crate::data::DataHeader;
 use crate::data::whole::Whole;
 use crate::task::job::Job;
 use crate::task::private_order::PrivateOrder;
-use crate::task::record::RareFields;
 use crate::task::submit::Restriction;
 use parking_lot::Mutex;
-use sched_graph::AccessMode;
+use sched_graph::{AccessMode, Where};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
@@ -34,7 +33,9 @@ struct DraftState {
 /// A captured task.
 pub(crate) struct DraftTask {
     pub(crate) job: Box<dyn RecordedJob>,
-    pub(crate) rare: Box<RareFields>,
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) only: Option<Where>,
+    pub(crate) turns: Vec<Arc<DataHeader>>,
     pub(crate) priority: Option<i32>,
     pub(crate) sched_data: u64,
     pub(crate) footprint: u64,
@@ -137,7 +138,7 @@ impl Draft {
             rare.replayed = Some(Replayed { recorded: Arc::clone(&recorded), index });
             let job: Box<dyn Job> = Box::new(JobOfRecord { recorded: Arc::clone(&recorded), index: index as usize });
             let mut body = place.record.body.lock();
-            (body.job, body.rare) = (Some(job), Some(rare));
+            (body.job, body.rare) = (Some(job), Some(Box::new(rare)));
         }
         recorded
     }

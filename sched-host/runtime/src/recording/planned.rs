@@ -104,16 +104,16 @@ impl Planned {
         place: TaskPlace,
         successors: [u32; 2],
         waits: u32,
-    ) -> (Planned, Box<RareFields>, Option<RarelyPlanned>) {
-        let DraftTask { job, rare, priority, sched_data, footprint, restriction, .. } = task;
+    ) -> (Planned, RareFields, Option<RarelyPlanned>) {
+        let DraftTask { job, name, only, turns, priority, sched_data, footprint, restriction, .. } = task;
         let (facts, head) = (Arc::clone(job.facts()), place.slot.head());
         let (archs, width) = (facts.archs.bits(), facts.width);
         head.codelet.store(facts.number, Relaxed);
         head.footprint.store(footprint, Relaxed);
         priority.inspect(|priority| head.priority.store(*priority, Relaxed));
-        let has_turns = !rare.turns.is_empty();
+        let has_turns = !turns.is_empty();
         let is_rare = has_turns || sched_data != 0 || restriction.is_some();
-        let rarely = is_rare.then(|| RarelyPlanned { sched_data, restriction, turns: Mutex::new(rare.turns.clone()) });
+        let rarely = is_rare.then(|| RarelyPlanned { sched_data, restriction, turns: Mutex::new(turns.clone()) });
         let planned = Planned {
             job,
             slot: place.slot,
@@ -125,6 +125,6 @@ impl Planned {
             has_turns,
             is_rare,
         };
-        (planned, rare, rarely)
+        (planned, RareFields { name, only, turns, ..RareFields::default() }, rarely)
     }
 }

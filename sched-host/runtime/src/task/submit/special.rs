@@ -196,12 +196,13 @@ impl Request<'_> {
     fn capture(self, footprint: u64, restriction: Option<Restriction>) -> Result<TaskRef, SubmitError> {
         let facts = Arc::clone(self.job.facts());
         let codelet = || facts.name.clone();
-        let mut rare = self.rare.unwrap_or_default();
-        let Some(draft) = rare.draft.take() else { return Err(SubmitError::Ended { codelet: codelet() }) };
+        // Made anew for the graph as a whole: jobs of tasks that run one after the other are close together then.
+        let RareFields { draft, name, only, turns, callback, deadline, .. } = *self.rare.unwrap_or_default();
+        let Some(draft) = draft else { return Err(SubmitError::Ended { codelet: codelet() }) };
         let once = [
             (self.context.is_some(), "a context"),
-            (rare.callback.is_some(), "a callback"),
-            (rare.deadline.is_some(), "a deadline"),
+            (callback.is_some(), "a callback"),
+            (deadline.is_some(), "a deadline"),
             (facts.nests, "nested tasks"),
         ];
         if let Some((_, what)) = once.into_iter().find(|(is_set, _)| *is_set) {
@@ -214,7 +215,8 @@ impl Request<'_> {
         let job = self.job.recorded().expect("a task that is submitted has its arguments");
         let (priority, sched_data) = (self.priority, self.sched_data);
         let id = draft.id;
-        let place = draft.add(DraftTask { job, rare, priority, sched_data, footprint, restriction, after });
+        let place =
+            draft.add(DraftTask { job, name, only, turns, priority, sched_data, footprint, restriction, after });
         Ok(TaskRef { key: TaskKey { slot: SlotId(0), sequence: place }, runtime: id })
     }
 }
