@@ -49,8 +49,7 @@ pub(crate) struct Recorded {
     roots: Box<[u32]>,
     /// Number of tasks that no other waits for.
     sinks: u32,
-    /// What the tasks access together, in the order of the ids of the data.
-    accesses: Mutex<Vec<(Arc<DataHeader>, AccessMode)>>,
+    accesses: Mutex<Arc<Accesses>>,
     /// Priorities that tasks ask for.
     priorities: Option<RangeInclusive<i32>>,
     /// Of the replay in progress: sequence of the first task, number of its context, priority of tasks that ask for
@@ -71,6 +70,21 @@ pub(crate) struct Recorded {
 
 /// What [`Recorded::context`] is before the first replay.
 const NO_CONTEXT: u32 = u32::MAX;
+
+/// What the tasks of a recording access together.
+struct Accesses {
+    /// In the order of the ids of the data.
+    list: Vec<(Arc<DataHeader>, AccessMode)>,
+    /// Whether some of the data belongs to scopes.
+    has_loans: bool,
+}
+
+impl Accesses {
+    fn new(list: Vec<(Arc<DataHeader>, AccessMode)>) -> Accesses {
+        let has_loans = list.iter().any(|(header, _)| header.loan().is_some());
+        Accesses { list, has_loans }
+    }
+}
 
 /// What was worked out about a recording.
 pub(super) struct RecordedGraph {
@@ -98,7 +112,7 @@ impl Recorded {
             successors,
             roots,
             sinks,
-            accesses: Mutex::new(accesses),
+            accesses: Mutex::new(Arc::new(Accesses::new(accesses))),
             priorities,
             first: AtomicU64::new(0),
             context: AtomicU32::new(NO_CONTEXT),
@@ -154,14 +168,16 @@ impl Recorded {
         };
         let key = |header: &Arc<DataHeader>| header.part().map_or(header.id, |part| part.whole.id);
         let mut accesses = self.accesses.lock();
-        for (header, _) in accesses.iter_mut() {
+        let mut list = accesses.list.clone();
+        for (header, _) in &mut list {
             if key(header) == key(one) {
                 *header = named(other);
             } else if key(header) == key(other) {
                 *header = named(one);
             }
         }
-        accesses.sort_by_key(|(header, _)| header.id);
+        list.sort_by_key(|(header, _)| header.id);
+        *accesses = Arc::new(Accesses::new(list));
     }
 
     /// Exchanges two data among those that a task commutes on.
@@ -327,8 +343,12 @@ impl Submitter {
     /// Enters a replay, whose state is set.
     fn begin_replay(&self, recorded: &Arc<Recorded>) -> Result<TaskRef, SubmitError> {
         let core = &*self.core;
-        let accesses = recorded.accesses.lock().clone();
-        let lent = accesses.iter().filter_map(|(header, mode)| Some((header.loan()?, mode)));
+        let accesses = Arc::clone(&recorded.accesses.lock());
+        let lent = accesses
+            .list
+            .iter()
+            .filter(|_| accesses.has_loans)
+            .filter_map(|(header, mode)| Some((header.loan()?, mode)));
         for (loan, mode) in lent {
             loan.check(mode.writes()).map_err(|why| SubmitError::Loan { codelet: "a recording".to_owned(), why })?;
         }
@@ -354,7 +374,7 @@ impl Submitter {
         }
         let entry = RareFields { launches: Some(Arc::clone(recorded)), ..RareFields::default() };
         let accesses: Vec<(&Arc<DataHeader>, AccessMode)> =
-            accesses.iter().map(|(header, mode)| (header, *mode)).collect();
+            accesses.list.iter().map(|(header, mode)| (header, *mode)).collect();
         let key = self.enter_turns(&accesses, entry);
         Ok(TaskRef { key, runtime: core.id })
     }
