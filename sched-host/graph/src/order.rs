@@ -1,7 +1,7 @@
 //! The one rule of what waits for what.
 
 use super::AccessMode;
-use smallvec::SmallVec;
+use smallvec::{Array, SmallVec};
 
 /// Accesses to one piece of data that a new task may have to wait for. The runtime, which submits tasks while others
 /// run, and [`Dependencies`](super::Dependencies), which knows all tasks, follow this same rule; `T` is what either
@@ -30,23 +30,24 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug)]
 pub struct AccessOrder<T> {
     /// Last task that writes, or several that commute or reduce.
-    writers: Tasks<T>,
+    writers: Tasks<T, 1>,
     /// Mode of the writers.
     mode: AccessMode,
-    /// Tasks that each of several writers waits for.
-    before: Tasks<T>,
-    /// Tasks that have read since.
-    readers: Tasks<T>,
     /// Number of readers, or of commuting tasks, at which finished ones are forgotten.
-    forget_at: usize,
+    forget_at: u32,
+    /// Tasks that have read since.
+    readers: Tasks<T, 2>,
+    /// Tasks that each of several writers waits for.
+    before: Vec<T>,
 }
 
-type Tasks<T> = SmallVec<[T; 2]>;
+/// Few tasks, of which this many are in place: each access touches the cache lines of its data's order.
+type Tasks<T, const N: usize> = SmallVec<[T; N]>;
 
 impl<T> Default for AccessOrder<T> {
     fn default() -> AccessOrder<T> {
-        let (writers, before, readers) = (Tasks::new(), Tasks::new(), Tasks::new());
-        AccessOrder { writers, mode: AccessMode::Write, before, readers, forget_at: 0 }
+        let (writers, readers, before) = (Tasks::new(), Tasks::new(), Vec::new());
+        AccessOrder { writers, mode: AccessMode::Write, forget_at: 0, readers, before }
     }
 }
 
@@ -66,11 +67,12 @@ impl<T: Copy> AccessOrder<T> {
             }
             AccessMode::Write | AccessMode::ReadWrite | AccessMode::Commute | AccessMode::Redux => {
                 // Every reader waits for the writers, so there is no need to wait for both.
-                let before = if self.readers.is_empty() { &self.writers } else { &self.readers };
+                let before: &[T] = if self.readers.is_empty() { &self.writers } else { &self.readers };
                 before.iter().copied().for_each(&mut wait_for);
                 self.mode = mode;
                 if matches!(mode, AccessMode::Commute | AccessMode::Redux) {
-                    self.before.clone_from(before);
+                    self.before.clear();
+                    self.before.extend_from_slice(before);
                 }
                 self.readers.clear();
                 self.writers.clear();
@@ -86,13 +88,12 @@ impl<T: Copy> AccessOrder<T> {
     /// Passes the tasks that an access to overlapping data must wait for to `wait_for`, which returns whether it waits:
     /// tasks that have ended are forgotten. The access itself is not recorded here.
     pub(crate) fn overlap(&mut self, mode: AccessMode, mut wait_for: impl FnMut(T) -> bool) {
-        let before = match mode {
-            AccessMode::Scratch => return,
-            AccessMode::Read => &mut self.writers,
-            _ if self.readers.is_empty() => &mut self.writers,
-            _ => &mut self.readers,
-        };
-        before.retain(|task| wait_for(*task));
+        match mode {
+            AccessMode::Scratch => {}
+            AccessMode::Read => self.writers.retain(|task| wait_for(*task)),
+            _ if self.readers.is_empty() => self.writers.retain(|task| wait_for(*task)),
+            _ => self.readers.retain(|task| wait_for(*task)),
+        }
     }
 
     /// Whether an access in this mode would wait for nothing but tasks for which `finished` holds.
@@ -118,9 +119,14 @@ impl<T: Copy> AccessOrder<T> {
 
 /// Adds a task to those that may run together. The list stays within twice the number of unfinished tasks, or 16.
 #[inline]
-fn join<T: Copy>(together: &mut Tasks<T>, task: T, forget_at: &mut usize, finished: impl Fn(T) -> bool) {
+fn join<A: Array<Item: Copy>>(
+    together: &mut SmallVec<A>,
+    task: A::Item,
+    forget_at: &mut u32,
+    finished: impl Fn(A::Item) -> bool,
+) {
     // Before the new task is among them, which has not begun.
-    if together.len() >= (*forget_at).max(16) {
+    if together.len() >= (*forget_at).max(16) as usize {
         forget(together, forget_at, finished);
     }
     together.push(task);
@@ -129,9 +135,9 @@ fn join<T: Copy>(together: &mut Tasks<T>, task: T, forget_at: &mut usize, finish
 /// Out of line: every access of a task passes here, and few have anything to forget.
 #[cold]
 #[inline(never)]
-fn forget<T: Copy>(together: &mut Tasks<T>, forget_at: &mut usize, finished: impl Fn(T) -> bool) {
+fn forget<A: Array<Item: Copy>>(together: &mut SmallVec<A>, forget_at: &mut u32, finished: impl Fn(A::Item) -> bool) {
     together.retain(|other| !finished(*other));
-    *forget_at = 2 * together.len();
+    *forget_at = u32::try_from(2 * together.len()).unwrap_or(u32::MAX);
 }
 
 #[cfg(test)]

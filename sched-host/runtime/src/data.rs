@@ -202,22 +202,23 @@ impl Home {
     }
 }
 
-/// State of data, with its type erased.
+/// State of data, with its type erased. First what each submission looks at.
+#[repr(C)]
 pub struct DataHeader {
-    pub(crate) id: u64,
     /// The runtime that it is registered with, and whether it is [special](Self::is_special): one comparison shows that
     /// the data is plain.
     registered: u64,
+    pub(crate) id: u64,
     /// Size of the data.
     pub(crate) bytes: u64,
+    /// Changed by submissions, with the right of the runtime.
+    pub(crate) order: InTurn<AccessOrder<TaskKey>>,
     /// Share of its size and shape in the footprint of a task with a model.
     pub(crate) footprint: u32,
     pub(crate) places: Places,
-    /// Changed by submissions, with the right of the runtime.
-    pub(crate) order: InTurn<AccessOrder<TaskKey>>,
-    commute: Mutex<CommuteTurn>,
     /// Sequence of the task that failed while it wrote this data; 0 while the data is good.
     failed: AtomicU64,
+    commute: Mutex<CommuteTurn>,
 }
 
 /// Bit of a header's `registered` for data that submissions treat apart.
