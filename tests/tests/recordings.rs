@@ -374,3 +374,43 @@ fn a_task_that_fails_in_a_later_replay_is_reported_by_its_name() {
         assert_eq!(*runtime.read(&x).expect("the data is good"), 20);
     }
 }
+
+/// Another thread cancels while workers begin tasks, with or without a look at their records.
+#[test]
+fn a_replay_is_cancelled_at_any_moment() {
+    for shape in SHAPES {
+        let runtime = runtime(shape, 2);
+        let ran: Arc<Vec<AtomicU64>> = Arc::new((0..4).map(|_| AtomicU64::new(0)).collect());
+        let counted = Arc::clone(&ran);
+        let count = runtime.codelet::<(ReadWrite<u64>,), usize>("count").cpu("count", move |context, (x,)| {
+            counted[*context.params].fetch_add(1, Relaxed);
+            *x += 1;
+        });
+        let count = count.build();
+        let make = runtime.codelet::<(Write<u64>,), ()>("make").cpu("make", |_, (x,)| *x = 0).build();
+        let data: Vec<_> = (0..4).map(|_| runtime.register(0_u64)).collect();
+        let recording = runtime.record(|recorder| {
+            let tasks = (0..200).map(|task| task % 4);
+            tasks.into_iter().try_for_each(|x| recorder.task_with(&count, x, (&data[x],)).submit().map(drop))
+        });
+        let recording = recording.expect("the tasks are sound");
+        for round in 0..100_u32 {
+            ran.iter().for_each(|ran| ran.store(0, Relaxed));
+            data.iter().for_each(|x| _ = runtime.task(&make, (x,)).submit().expect("the task is sound"));
+            runtime.wait_all().expect("nothing is cancelled");
+            let replay = runtime.replay(&recording).expect("it does not run");
+            (0..round).for_each(|_| std::hint::spin_loop());
+            runtime.cancel_all();
+            let outcome = runtime.wait(replay).expect("it ends");
+            let counts: Vec<u64> = ran.iter().map(|ran| ran.load(Relaxed)).collect();
+            match outcome {
+                Outcome::Done => assert_eq!(counts, [50; 4]),
+                Outcome::Cancelled(why) => {
+                    assert!(why.cancelled && counts.iter().all(|count| *count <= 50), "{why}: {counts:?}");
+                    assert!(counts.iter().sum::<u64>() < 200, "a task that was cancelled did not run");
+                }
+                Outcome::Failed(why) => panic!("{why}"),
+            }
+        }
+    }
+}
