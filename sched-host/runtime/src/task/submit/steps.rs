@@ -96,13 +96,17 @@ impl Core {
             commutes = accesses.iter().any(|(_, mode)| *mode == AccessMode::Commute);
         }
         let modelled = model(accesses);
-        if accesses.len() > 1 {
+        // Mostly each datum is named once, and often in this order: that is all there is to see then.
+        let is_in_order = |accesses: &[Accessed<'_>]| accesses.windows(2).all(|pair| id_of(&pair[0]) < id_of(&pair[1]));
+        if !is_in_order(accesses) {
             accesses.sort_unstable_by_key(id_of);
+            if !is_in_order(accesses) {
+                if accesses.windows(2).any(writes_twice) {
+                    return Err(SubmitError::Aliased { codelet: facts.name.clone() });
+                }
+                accesses.dedup_by(has_same_id);
+            }
         }
-        if accesses.windows(2).any(writes_twice) {
-            return Err(SubmitError::Aliased { codelet: facts.name.clone() });
-        }
-        accesses.dedup_by(has_same_id);
         let hash = |hash: u64, header: &DataHeader| (hash ^ header.bytes).wrapping_mul(0x0100_0000_01b3);
         let plain = || accesses.iter().fold(NO_DATA, |so_far, (header, _)| hash(so_far, header));
         Ok(Seen { footprint: modelled.unwrap_or_else(plain), has_special, commutes })
