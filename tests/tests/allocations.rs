@@ -2,7 +2,7 @@
 //!
 //! A file of its own, with one test: it counts the allocations of the whole process.
 
-use sched_host::runtime::{Read, ReadWrite, Runtime};
+use sched_host::runtime::{Read, ReadWrite, Recording, Runtime};
 use sched_tests::stock;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -29,12 +29,16 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A wave of tasks with and without data, of two codelets and several priorities.
+type Reads = (Read<u64>, Read<u64>, Read<u64>, Read<u64>, Read<u64>, Read<u64>, Read<u64>, ReadWrite<u64>);
+
+/// A wave of tasks with and without data, of three codelets and several priorities, and of replayed ones.
 struct Wave<'a> {
     runtime: &'a Runtime,
     free: sched_host::runtime::Codelet<()>,
     add: sched_host::runtime::Codelet<(Read<u64>, ReadWrite<u64>)>,
+    gather: sched_host::runtime::Codelet<Reads>,
     data: Vec<sched_host::runtime::Handle<u64>>,
+    recording: Recording,
 }
 
 impl Wave<'_> {
@@ -47,6 +51,12 @@ impl Wave<'_> {
                 self.runtime.task(&self.add, (&self.data[from], &self.data[to])).priority(priority).submit().unwrap();
             }
         }
+        for number in 0..TASKS / 10 {
+            let at = |away: usize| &self.data[(number + away) % 8];
+            let data = (at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7));
+            self.runtime.task(&self.gather, data).submit().unwrap();
+        }
+        self.runtime.run(&self.recording).unwrap();
         self.runtime.wait_all().unwrap();
     }
 }
@@ -57,14 +67,22 @@ const TASKS: usize = 5_000;
 fn a_wave_of_tasks_asks_for_no_memory_once_the_runtime_has_seen_one() {
     for tree in [stock::EAGER, stock::SHAPES[1]] {
         let runtime = stock::runtime(tree, 2);
+        let gather = runtime.codelet::<Reads, ()>("gather").cpu("gather", |_, (a, b, c, d, e, f, g, to)| {
+            *to = [a, b, c, d, e, f, g].into_iter().fold(*to, |sum, from| sum.wrapping_add(*from));
+        });
+        let data: Vec<_> = (0..8).map(|number| runtime.register(number)).collect();
+        let add =
+            runtime.codelet("add").cpu("add", |_, (from, to): (&u64, &mut u64)| *to = to.wrapping_add(*from)).build();
+        let recording = runtime.record(|recorder| {
+            (0..TASKS).try_for_each(|at| recorder.task(&add, (&data[at % 8], &data[(at + 3) % 8])).submit().map(drop))
+        });
         let wave = Wave {
             runtime: &runtime,
+            gather: gather.build(),
+            recording: recording.unwrap(),
+            add,
+            data,
             free: runtime.codelet("free").cpu("empty", |_, ()| {}).build(),
-            add: runtime
-                .codelet("add")
-                .cpu("add", |_, (from, to): (&u64, &mut u64)| *to = to.wrapping_add(*from))
-                .build(),
-            data: (0..8).map(|number| runtime.register(number)).collect(),
         };
         // Waves differ in how far the workers lag behind, so the first ones may still make lists longer.
         let asked = (0..20).map(|_| {
