@@ -20,7 +20,6 @@ use super::task::record::{RareFields, Taken};
 use super::task::submit::Submitter;
 use super::task::verdict::KernelError;
 use crate::context::{ContextCore, enter_task};
-use crate::recording::Recorded;
 use sched_core::{Arch, TaskId, Time, WorkerId};
 use sched_graph::{AccessMode, ContextId};
 use sched_machine::topology::BindingPlan;
@@ -204,12 +203,8 @@ impl Worker {
         }
         let counters = &self.core.counters[self.id.index()];
         counters.executing.set(Some(slot.id()));
-        if let Some((recorded, index)) = self.scratch.take_unasked(slot) {
-            if !watch.for_bad_data() && !self.core.backend.is_followed.load(Relaxed) {
-                self.execute_unasked(slot, recorded, index);
-                return;
-            }
-            self.scratch.keep_recording(recorded);
+        if self.scratch.has_recording() && self.execute_unasked(slot, watch.for_bad_data()) {
+            return;
         }
         let task = TaskPlace { slot, record: self.core.records.get(slot.id()) };
         enter_task(self.core.id, task.record.context());
@@ -224,9 +219,15 @@ impl Worker {
         }
     }
 
-    /// Executes a task of a replay without a look at its record. Nobody follows that, and all data is good.
+    /// Executes a task without a look at its record, if it belongs to the last replay, nobody follows that, and all data
+    /// is good. Returns whether it did.
+    // A function of its own, so that other tasks pay for one comparison only.
     #[inline(never)]
-    fn execute_unasked(&mut self, slot: &'static Slot, recorded: Arc<Recorded>, index: usize) {
+    fn execute_unasked(&mut self, slot: &'static Slot, some_bad: bool) -> bool {
+        if some_bad || self.core.backend.is_followed.load(Relaxed) {
+            return false;
+        }
+        let Some((recorded, index)) = self.scratch.take_unasked(slot) else { return false };
         recorded.fetch_successors(index);
         enter_task(self.core.id, recorded.context_now());
         let job = recorded.job(index);
@@ -255,6 +256,7 @@ impl Worker {
             }
         }
         self.scratch.keep_recording(recorded);
+        true
     }
 
     /// The rest of [`execute`](Self::execute) for a task with rare fields.

@@ -62,6 +62,12 @@ impl WorkerScratch {
         self.recorded.take().filter(|kept| Arc::ptr_eq(kept, recorded)).unwrap_or_else(|| Arc::clone(recorded))
     }
 
+    /// Whether a task of a recording was executed here.
+    #[inline(always)]
+    pub(crate) fn has_recording(&self) -> bool {
+        self.recorded.is_some()
+    }
+
     /// The recording of the last task that belonged to one, and the index of the task in this slot, if that is another
     /// one of the same replay and runs without a look at its record. To be [kept](Self::keep_recording).
     #[inline]

@@ -51,7 +51,7 @@ fn writes_twice(pair: &[Accessed<'_>]) -> bool {
 }
 
 /// The accesses of a task, each datum once, in the order of their ids.
-pub(super) type AccessesInOrder<'h> = SmallVec<[Accessed<'h>; 8]>;
+pub(super) type AccessesInOrder<'h> = SmallVec<[Accessed<'h>; 4]>;
 
 /// What the accesses of a task say of it.
 pub(super) struct Seen {
