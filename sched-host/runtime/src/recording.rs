@@ -25,12 +25,13 @@ mod draft;
 mod job;
 mod kept;
 mod planned;
+mod recorded;
 mod replay;
 
 pub(crate) use draft::{Draft, DraftTask};
 pub(crate) use job::{RecordedJob, TypedRecordedJob};
 pub(crate) use planned::Replayed;
-pub(crate) use replay::Recorded;
+pub(crate) use recorded::Recorded;
 
 use self::kept::Changing;
 use crate::data::access::AccessList;

@@ -2,7 +2,7 @@
 
 use super::job::{JobOfRecord, RecordedJob};
 use super::planned::{Planned, Replayed, Successor};
-use super::replay::{Recorded, RecordedGraph};
+use super::recorded::{Recorded, RecordedGraph};
 use crate::core::Core;
 use crate::data::DataHeader;
 use crate::data::whole::Whole;
