@@ -25,12 +25,13 @@ impl Drop for Changing<'_> {
     }
 }
 
-/// Parameters and handles of a task of a recording, until that is dismantled. A lock would be taken by whoever runs the task, and so carry a cache
-/// line from one worker to the other with each replay, although nothing changes.
+/// Parameters and handles of a task of a recording, until that is dismantled. A lock would be taken by whoever runs the
+/// task, and so carry a cache line from one worker to the other with each replay, although nothing changes.
 pub(crate) struct Kept<T>(UnsafeCell<Option<T>>);
 
 // SAFETY: during a replay, which runs the task once, one thread after the other reads it; between replays, whoever has
-// the right to change the recording reads and changes it. So no two threads use it at a time, as behind a mutex.
+// the right to change the recording reads and changes it. So no two threads use it at a time, as behind a mutex. Who
+// looks ahead reads it under the lock of the record of a task that has not begun and will ask for that record.
 unsafe impl<T: Send> Sync for Kept<T> {}
 
 impl<T> Kept<T> {

@@ -74,8 +74,9 @@ impl Submitter {
         *recorded.failed.lock() = None;
         let is_followed = context.ahead.is_attended() || core.capture().is_some();
         recorded.is_cancelled.store(false, Relaxed);
-        core.replays.lock().push(Arc::clone(recorded));
         recorded.unasked.begin(core.backend.memories.is_none() && !is_followed);
+        // From now on it may be cancelled.
+        core.replays.lock().push(Arc::clone(recorded));
         if context.ahead.is_attended() {
             core.announce_replay(context, recorded);
         }

@@ -176,7 +176,12 @@ impl Ahead {
     }
 
     /// Visits the accesses of a task, until a worker takes it.
-    fn visit(body: &Body, mut visit: impl FnMut(&DataHeader, DataAccess)) {
+    fn visit(line: Line, body: &Body, mut visit: impl FnMut(&DataHeader, DataAccess)) {
+        // One that began without a look at its record may end meanwhile, and what it is given may then be changed.
+        let replayed = body.rare.as_ref().and_then(|rare| rare.replayed.as_ref());
+        if replayed.is_some_and(|replayed| !replayed.will_ask(line.sequence)) {
+            return;
+        }
         if let Some(job) = &body.job {
             job.visit(&mut |header, mode| {
                 let (reads, writes) = (mode.reads(), mode.writes());
@@ -215,7 +220,7 @@ impl Lookahead for Ahead {
             };
             let passes = slot.head().codelet.load(Relaxed) == NO_CODELET;
             let mut accesses = 0;
-            Ahead::visit(body, |_, _| accesses += 1);
+            Ahead::visit(line, body, |_, _| accesses += 1);
             (stage, passes, body.dependents.len(), accesses)
         })
     }
@@ -240,7 +245,7 @@ impl Lookahead for Ahead {
         let line = self.find(task)?;
         let found = line.look(|body| {
             let (mut at, mut found) = (0, None);
-            Ahead::visit(body, |_, access| {
+            Ahead::visit(line, body, |_, access| {
                 if at == index {
                     found = Some(access);
                 }
@@ -270,7 +275,7 @@ impl Lookahead for Ahead {
         let places = user.and_then(|line| {
             line.look(|body| {
                 let mut valid = 0;
-                Ahead::visit(body, |header, access| {
+                Ahead::visit(line, body, |header, access| {
                     if access.data == data {
                         valid = header.places.valid();
                     }
