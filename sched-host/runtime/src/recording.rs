@@ -226,12 +226,11 @@ impl Recording {
     /// # Errors
     /// [`ReplayError::Running`], [`ReplayError::Foreign`] for a task that this recording did not capture, and
     /// [`ReplayError::Params`] for another type.
-    pub fn set_params<P: Send + 'static>(&self, task: TaskRef, params: P) -> Result<(), ReplayError> {
+    pub fn set_params<P: Send + 'static>(&self, task: TaskRef, mut params: P) -> Result<(), ReplayError> {
         let shared = &self.shared;
         if task.runtime != shared.id {
             return Err(ReplayError::Foreign { what: "a task", of: "recording" });
         }
-        let mut params = params;
         let found = shared.changing(|_, right| {
             let mut is_of_type = false;
             let job = shared.job(task.key.sequence as usize - 1);

@@ -204,7 +204,8 @@ impl Recorded {
             self.set_up(index, task);
             let (slot, record) = (task.slot, core.records.get(task.slot.id()));
             let body = record.body.lock();
-            let (job, Some(rare)) = (&task.job, &body.rare) else { continue };
+            let Some(rare) = &body.rare else { continue };
+            let job = &task.job;
             let submission = Submission {
                 sequence,
                 context,
