@@ -31,6 +31,8 @@ const HUGE: f64 = 1e100;
 pub struct Distribution {
     /// The bins by number, none empty.
     bins: Vec<Bin>,
+    /// Number of samples in all of them.
+    count: u64,
 }
 
 /// The samples of one bin.
@@ -92,7 +94,19 @@ impl Distribution {
         can_be
     }
 
+    /// Adds `count` samples of which only the mean is known. Returns whether they are valid.
+    pub fn add_equal(&mut self, mean: f64, count: u64) -> bool {
+        match count {
+            1 => self.add(mean),
+            _ => {
+                let sum = count as f64 * mean;
+                self.add_many(count, sum, sum * mean)
+            }
+        }
+    }
+
     fn put(&mut self, bin: Bin) {
+        self.count = self.count.saturating_add(bin.count);
         match self.bins.binary_search_by_key(&bin.number, |known| known.number) {
             Ok(index) => {
                 let known = &mut self.bins[index];
@@ -109,6 +123,12 @@ impl Distribution {
         other.bins.iter().for_each(|bin| self.put(*bin));
     }
 
+    /// Removes all samples, and keeps the memory for others.
+    pub fn clear(&mut self) {
+        self.bins.clear();
+        self.count = 0;
+    }
+
     /// The nonempty bins, lowest first.
     #[must_use]
     pub fn bins(&self) -> &[Bin] {
@@ -118,7 +138,7 @@ impl Distribution {
     /// Number of samples.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.bins.iter().fold(0, |sum, bin| sum.saturating_add(bin.count))
+        self.count
     }
 
     /// Whether there are no samples.

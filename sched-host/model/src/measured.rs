@@ -140,8 +140,7 @@ impl Measured {
 
     /// Adds `count` equal samples. Returns whether they were kept.
     pub fn add_equal(&mut self, size: &SizeInfo<'_>, sample: f64, count: u64) -> bool {
-        let many = count as f64;
-        self.entry(size).is_some_and(|entry| entry.samples.add_many(count, many * sample, many * sample * sample))
+        self.entry(size).is_some_and(|entry| entry.samples.add_equal(sample, count))
     }
 
     /// The entry for a footprint, created if there is room.

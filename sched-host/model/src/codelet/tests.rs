@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 
 const CPU: Variant = Variant::of(Arch::CPU);
 
@@ -133,4 +134,40 @@ fn many_threads_record_and_ask_at_once() {
     assert_eq!(gemm.measurements().samples(), 800);
     assert_eq!(gemm.take_fresh().samples(), 800);
     assert!(gemm.take_fresh().is_empty());
+}
+
+proptest! {
+    #[test]
+    fn estimates_lag_by_less_than_the_last_part_of_the_samples_and_no_sample_is_lost(
+        samples in prop::collection::vec((0..3u64, 10.0..14.0f64), 1..1500),
+        taken_at in prop::collection::vec(0..1500usize, 0..3),
+    ) {
+        let gemm = model(Model::history("gemm"));
+        let mut by_size: [Distribution; 3] = Default::default();
+        let mut fresh = 0;
+        for (number, (size, time)) in samples.iter().enumerate() {
+            prop_assert!(gemm.record(CPU, Quantity::Time, &sized(*size), *time));
+            let exact = &mut by_size[*size as usize];
+            exact.add(*time);
+            fresh += 1;
+            if taken_at.contains(&number) {
+                prop_assert_eq!(gemm.take_fresh().samples(), std::mem::take(&mut fresh));
+            }
+            let expected = gemm.expected(CPU, Quantity::Time, &sized(*size));
+            prop_assert_eq!(expected.is_some(), exact.count() >= 10);
+            if let Some(expected) = expected {
+                let now = exact.midmean().expect("samples");
+                let most = if exact.count() <= 32 { 1e-9 } else { 0.03 };
+                prop_assert!((expected / now - 1.0).abs() < most, "{} for {} after {}", expected, now, exact.count());
+            }
+        }
+        let all = gemm.measurements();
+        for (size, exact) in (0..3u64).zip(&by_size).filter(|(_, exact)| !exact.is_empty()) {
+            let entry = &all.variants[&(CPU, Quantity::Time)].entries[&sized(size).footprint];
+            prop_assert_eq!(entry.samples.count(), exact.count());
+            let off = entry.samples.midmean().expect("samples") / exact.midmean().expect("samples") - 1.0;
+            prop_assert!(off.abs() < 1e-9, "{}", off);
+        }
+        prop_assert_eq!(gemm.take_fresh().samples(), fresh);
+    }
 }
