@@ -16,6 +16,8 @@ pub(crate) struct Known(u64);
 const KNOWN: u64 = 1;
 /// Prefetching data for tasks here is worthwhile.
 const PREFETCHES: u64 = 1 << 1;
+/// Data may have to be moved for a task.
+const TRANSFERS: u64 = 1 << 2;
 /// If all workers below are simple ones of one architecture, its bit is in the upper half.
 const ARCHS_SHIFT: u32 = 32;
 
@@ -29,8 +31,11 @@ impl Facts {
     #[cold]
     fn ask(&self, node: Node<'_>) -> u64 {
         let mut bits = KNOWN;
-        if node.has_transfers() && node.single_memory_node().is_some() {
-            bits |= PREFETCHES;
+        if node.has_transfers() {
+            bits |= TRANSFERS;
+            if node.single_memory_node().is_some() {
+                bits |= PREFETCHES;
+            }
         }
         let is_simple = |worker: WorkerId| node.members(worker).eq([worker]);
         if node.is_homogeneous()
@@ -54,6 +59,12 @@ impl Known {
     #[inline]
     pub(crate) fn prefetches(self) -> bool {
         self.0 & PREFETCHES != 0
+    }
+
+    /// Whether data may have to be moved for a task.
+    #[inline]
+    pub(crate) fn has_transfers(self) -> bool {
+        self.0 & TRANSFERS != 0
     }
 
     /// The architecture of all workers below, if every one of them can execute a task that supports it; else none.

@@ -175,8 +175,9 @@ impl Reservoir {
     /// The first task that the requesting worker can execute. `changed` receives each change of the expected length.
     #[inline(always)]
     fn first_for_requester(&self, node: Node<'_>, changed: impl Fn(Change) + Copy) -> Option<Task> {
-        let archs = self.facts.of(node).archs();
-        if archs.is_empty() || self.ready != Ready::Off {
+        let facts = self.facts.of(node);
+        let archs = facts.archs();
+        if archs.is_empty() || (self.ready != Ready::Off && facts.has_transfers()) {
             return self.find_for_requester(node, changed);
         }
         self.queue.pop_for_good(|held| held.is_for(node, archs), changed).map(|held| held.task)

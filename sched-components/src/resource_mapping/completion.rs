@@ -337,13 +337,20 @@ pub(super) fn expected_here(node: Node<'_>, task: &Task) -> u64 {
     able.filter_map(|worker| node.expected_length(worker, task).known()).min().map_or(0, nanos)
 }
 
-/// The child with the least load among those that can execute `task`: for tasks without a model. *Hop.*
+/// The child with the least load among those that can execute `task`, that of the requesting worker if there are
+/// several: for tasks without a model. *Hop.*
 pub(super) fn least_loaded(node: Node<'_>, task: &Task) -> Option<Child> {
+    let able = |child: &Child| node.child_can_execute(*child, task);
+    let own = node.requester().and_then(|worker| node.children().find(|child| node.child_has_worker(*child, worker)));
+    let own = own.filter(able);
     let mut best: Option<(f64, Child)> = None;
-    for child in node.children().filter(|child| node.child_can_execute(*child, task)) {
+    for child in own.into_iter().chain(node.children().filter(|child| Some(*child) != own && able(child))) {
         let load = node.child_load(child);
         if best.is_none_or(|(least, _)| load < least) {
             best = Some((load, child));
+        }
+        if load <= 0.0 {
+            break;
         }
     }
     best.map(|(_, child)| child)

@@ -10,7 +10,8 @@ use sched_core::*;
 /// A child that is a worker is pushed to, because another worker's execution would measure something else. If all
 /// children that should measure are full, the task is handed back as [`Full`](Refusal::Full). If nothing is left to
 /// measure, because models were completed while the task waited above or because no worker below needed it, the task
-/// goes to the child with the least load: handed back, it would wait forever.
+/// goes to the child with the least load (that of the requesting worker, of several): handed back, it would wait
+/// forever.
 #[derive(Debug, Default)]
 pub struct EagerCalibration;
 
@@ -32,17 +33,14 @@ impl Build for EagerCalibration {
 
 /// A worker of `child` that still has to measure `task`.
 fn measures(node: Node<'_>, child: Child, task: &Task) -> Option<WorkerId> {
-    node.each_worker_in_context().find(|worker| {
-        node.child_has_worker(child, *worker)
-            && node.worker_can_execute(*worker, task)
-            && node.expected_length(*worker, task) == Estimate::Uncalibrated
+    node.each_child_worker_in_context(child).find(|worker| {
+        node.worker_can_execute(*worker, task) && node.expected_length(*worker, task) == Estimate::Uncalibrated
     })
 }
 
 /// The implementation that `worker` should measure, where it means the same to all workers of `child`.
 fn implementation(node: Node<'_>, child: Child, worker: WorkerId, task: &Task) -> Option<u32> {
-    let mut below = node.each_worker_in_context().filter(|other| node.child_has_worker(child, *other));
-    if below.any(|other| node.arch(other) != node.arch(worker)) {
+    if node.each_child_worker_in_context(child).any(|other| node.arch(other) != node.arch(worker)) {
         return None;
     }
     let uncalibrated = |number: &u32| node.expected_length_with(worker, task, *number) == Estimate::Uncalibrated;
@@ -55,8 +53,10 @@ impl Component for EagerCalibration {
             return Err(Refused::new(task, Refusal::NoWorker));
         }
         let chosen = task.implementation();
+        let known = node.expected_below(&task) != Estimate::Uncalibrated;
+        // The model may be completed meanwhile.
         let mut measured = true;
-        for child in node.children() {
+        for child in node.children().filter(|_| !known) {
             let Some(worker) = measures(node, child, &task) else { continue };
             measured = false;
             task.set_implementation(implementation(node, child, worker, &task));

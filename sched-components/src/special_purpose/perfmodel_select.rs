@@ -1,7 +1,11 @@
 //! `perfmodel-select`: sorts tasks by what performance models know about them, so that components that decide by models
 //! get only tasks with one, and models that need measurements get them.
 
+mod known_kinds;
+
+use known_kinds::KnownKinds;
 use sched_core::*;
+use std::sync::OnceLock;
 
 const PERFMODEL: &str = "perfmodel";
 const CALIBRATOR: &str = "calibrator";
@@ -16,8 +20,21 @@ const NO_PERFMODEL: &str = "no-perfmodel";
 /// The component in a slot must accept pushed tasks, so it has queues, as in `eager { each "worker" { fifo … } }`. A
 /// pull is answered by asking the parents to push, and what arrives is sorted; if parents gave tasks to the puller
 /// directly, a worker that pulls through one slot would take tasks that belong in another.
+///
+/// Models are asked until they know the length of a kind of tasks (of a codelet and footprint), and then not again.
 #[derive(Debug)]
-pub struct PerfmodelSelect;
+pub struct PerfmodelSelect {
+    known: KnownKinds,
+    slots: OnceLock<Slots>,
+}
+
+/// The children in the slots.
+#[derive(Clone, Copy, Debug)]
+struct Slots {
+    perfmodel: Option<Child>,
+    calibrator: Option<Child>,
+    no_perfmodel: Option<Child>,
+}
 
 impl Build for PerfmodelSelect {
     const INFO: Info = Info::new(
@@ -39,32 +56,44 @@ impl Build for PerfmodelSelect {
     .pushes_on_pull();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
-        Ok(PerfmodelSelect)
+        Ok(PerfmodelSelect { known: KnownKinds::new(), slots: OnceLock::new() })
     }
 }
 
-/// The slot for `task`.
-fn slot(node: Node<'_>, task: &Task) -> &'static str {
-    match node.expected_below(task) {
-        Estimate::Uncalibrated => CALIBRATOR,
-        Estimate::Known(_) => PERFMODEL,
-        Estimate::NoModel => NO_PERFMODEL,
+impl PerfmodelSelect {
+    fn slots(&self, node: Node<'_>) -> Slots {
+        *self.slots.get_or_init(|| Slots {
+            perfmodel: node.slot(PERFMODEL),
+            calibrator: node.slot(CALIBRATOR),
+            no_perfmodel: node.slot(NO_PERFMODEL),
+        })
     }
-}
 
-/// The child in slot `wanted`, or else in another slot, that has a worker which can execute `task`.
-fn child(node: Node<'_>, wanted: &str, task: &Task) -> Option<Child> {
-    let slots = [wanted, NO_PERFMODEL, PERFMODEL, CALIBRATOR];
-    slots.into_iter().filter_map(|slot| node.slot(slot)).find(|child| node.child_can_execute(*child, task))
+    /// The child for `task`, or else another, that has a worker which can execute it.
+    fn child(&self, node: Node<'_>, task: &Task) -> Option<Child> {
+        let Slots { perfmodel, calibrator, no_perfmodel } = self.slots(node);
+        let mut other = no_perfmodel;
+        let ask = || match node.expected_below(task) {
+            Estimate::Known(_) => true,
+            Estimate::Uncalibrated => {
+                other = calibrator;
+                false
+            }
+            Estimate::NoModel => false,
+        };
+        let wanted = if self.known.have(node, task, ask) { perfmodel } else { other };
+        let able = |child: &Child| node.child_can_execute(*child, task);
+        [wanted, no_perfmodel, perfmodel, calibrator].into_iter().flatten().find(able)
+    }
 }
 
 impl Component for PerfmodelSelect {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        let Some(wanted) = child(node, slot(node, &task), &task) else {
+        let Some(wanted) = self.child(node, &task) else {
             return Err(Refused::new(task, Refusal::NoWorker));
         };
         let Err(refused) = node.push_to(wanted, task) else { return Ok(()) };
-        let measure = node.slot(CALIBRATOR).filter(|measure| *measure != wanted);
+        let measure = self.slots(node).calibrator.filter(|measure| *measure != wanted);
         match (refused.why, measure) {
             (Refusal::Uncalibrated, Some(measure)) => node.push_to(measure, refused.task),
             _ => Err(refused),
@@ -76,8 +105,12 @@ impl Component for PerfmodelSelect {
         None
     }
 
+    fn notify_change_workers(&self, node: Node<'_>) {
+        self.known.forget(node);
+    }
+
     fn estimated_end(&self, node: Node<'_>) -> Time {
-        node.slot(PERFMODEL).map_or_else(|| node.earliest_end_below(), |child| node.child_estimated_end(child))
+        self.slots(node).perfmodel.map_or_else(|| node.earliest_end_below(), |child| node.child_estimated_end(child))
     }
 }
 

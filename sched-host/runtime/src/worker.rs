@@ -1,12 +1,12 @@
 //! The thread of a worker: look for tasks, execute them, sleep.
 
 pub(crate) mod main_worker;
+pub(crate) mod notes;
 pub(crate) mod progression;
 pub(crate) mod seat;
 pub(crate) mod stats;
 pub(crate) mod times;
 
-use super::capture::Capture;
 use super::core::{Core, TaskPlace};
 use super::memory::Memories;
 use super::parallel::combined::Purpose;
@@ -16,17 +16,18 @@ use super::task::codelet::CodeletFacts;
 use super::task::complete::{LATE, WorkerScratch, clear};
 use super::task::failure::{Cause, Outcome, TaskFailure};
 use super::task::job::Job;
-use super::task::record::{RareFields, Taken};
+use super::task::record::Taken;
 use super::task::submit::Submitter;
 use super::task::verdict::KernelError;
 use crate::context::{ContextCore, enter_task};
-use sched_core::{Arch, TaskId, Time, WorkerId};
+use notes::KernelEnd;
+use sched_core::{Arch, Time, WorkerId};
 use sched_graph::{AccessMode, ContextId};
 use sched_machine::topology::BindingPlan;
 use sched_sync::sleep::Sleep;
-use sched_trace::{CodeletId, Event};
+use sched_trace::Event;
 use sched_tree::seat::{Seat, Seated, Work};
-use sched_tree::{Services, Slot, TaskEnd};
+use sched_tree::{Services, Slot};
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -342,7 +343,8 @@ impl Worker {
         let ran = catch_unwind(AssertUnwindSafe(|| job.run(implementation, crew)));
         let took = began.map_or(Duration::ZERO, |began| began.elapsed());
         if is_followed {
-            self.note_end(slot, crew, worker, ran.is_err(), took, false);
+            let end = KernelEnd { failed: ran.is_err(), length: took, by_device: false };
+            self.note_end(slot, Some(job.facts()), crew, worker, end);
         }
         if let Err(payload) = ran {
             return unwound(slot, taken, implementation, worker, payload);
@@ -377,69 +379,6 @@ impl Worker {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err((false, format!("{COPYING}{error}"))),
             Err(payload) => Err((true, message_of(payload, COPYING))),
-        }
-    }
-
-    /// Records that the worker has a task, whose data it brings.
-    pub(crate) fn note_pulled(&self, slot: &Slot) {
-        if self.core.backend.recorder.is_some() {
-            let task = TaskId::new(slot.head().sequence.load(Relaxed));
-            self.core.backend.record(Some(self.id), || Event::Pulled { task, worker: self.id });
-        }
-    }
-
-    /// Notes the end of a kernel, for the trace and for components that follow it, and how long it took, as
-    /// measured here or by the device.
-    #[cold]
-    pub(crate) fn note_end(
-        &self,
-        slot: &Slot,
-        crew: &Crew<'_>,
-        worker: WorkerId,
-        failed: bool,
-        length: Duration,
-        by_device: bool,
-    ) {
-        let core = &*self.core;
-        let task = TaskId::new(slot.head().sequence.load(Relaxed));
-        for member in crew.members {
-            core.backend.record(Some(self.id), || Event::Ended { task, worker: *member });
-        }
-        if let Some(capture) = core.capture() {
-            let worked = capture.processor_time().filter(|_| !by_device);
-            let length = worked.map_or(length, |time| time.saturating_sub(self.processor_began.get()));
-            capture.note_length(self.id, self.arch, task.sequence(), length);
-        }
-        if core.backend.is_heard.load(Relaxed) {
-            let energy = core.backend.expected_energy(worker, slot.head(), None);
-            let tree = core.tree_of(core.records.get(slot.id()));
-            tree.note_execution(slot, worker, self.id, Some(TaskEnd { length, energy, failed }));
-        }
-    }
-
-    /// Notes the start of a kernel, for components that follow it and for the trace.
-    #[cold]
-    pub(crate) fn note_start(&self, slot: &Slot, rare: Option<&RareFields>, crew: &Crew<'_>, worker: WorkerId) {
-        let core = &*self.core;
-        if core.backend.is_heard.load(Relaxed) {
-            core.tree_of(core.records.get(slot.id())).note_execution(slot, worker, self.id, None);
-        }
-        self.record_start(slot, rare, crew);
-        if let Some(time) = core.capture().and_then(Capture::processor_time) {
-            self.processor_began.set(time);
-        }
-    }
-
-    /// Records the start of a kernel.
-    fn record_start(&self, slot: &Slot, rare: Option<&RareFields>, crew: &Crew<'_>) {
-        let Some(recorder) = &self.core.backend.recorder else { return };
-        let head = slot.head();
-        let (task, codelet) = (TaskId::new(head.sequence.load(Relaxed)), CodeletId(head.codelet.load(Relaxed)));
-        if let Some(name) = rare.and_then(|rare| rare.name.as_ref()) {
-            recorder.name(task, name);
-        }
-        for member in crew.members {
-            self.core.backend.record(Some(self.id), || Event::Started { task, worker: *member, codelet });
         }
     }
 

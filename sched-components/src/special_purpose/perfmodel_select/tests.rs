@@ -40,6 +40,46 @@ fn tasks_are_sorted_by_what_models_know() {
 }
 
 #[test]
+fn what_is_known_of_one_kind_of_tasks_is_not_concluded_for_another() {
+    use Estimate::Uncalibrated;
+    let rig = rig([KNOWN, KNOWN, Uncalibrated]);
+    rig.notify_change_workers();
+    (0..3).for_each(|worker| rig.set_length(1, WorkerId(worker), 0, Uncalibrated));
+    let goes_to = |task: TaskId, to: Child| {
+        assert_eq!(rig.push(task), Ok(()));
+        assert_eq!(rig.child_tasks(to).last(), Some(&task));
+    };
+    for _ in 0..2 {
+        goes_to(rig.task().archs([Arch::CPU]).make(), MODELLED);
+        goes_to(rig.task().make(), MEASURED);
+        goes_to(rig.task().only([0, 1]).make(), MODELLED);
+        goes_to(rig.task().only([2]).make(), MEASURED);
+        goes_to(rig.task().codelet(1).archs([Arch::CPU]).make(), MEASURED);
+    }
+    // Known by now.
+    (0..3).for_each(|worker| rig.set_length(1, WorkerId(worker), 0, KNOWN));
+    rig.set_length(0, WorkerId(2), 0, KNOWN);
+    goes_to(rig.task().make(), MODELLED);
+    goes_to(rig.task().codelet(1).archs([Arch::CPU]).make(), MODELLED);
+}
+
+#[test]
+fn models_are_not_asked_again_for_what_they_know_unless_workers_change() {
+    let rig = rig([KNOWN; 3]);
+    rig.notify_change_workers();
+    let goes_to = |to: Child| {
+        let task = rig.task().make();
+        assert_eq!(rig.push(task), Ok(()));
+        assert_eq!(rig.child_tasks(to).last(), Some(&task));
+    };
+    goes_to(MODELLED);
+    (0..3).for_each(|worker| rig.set_length(0, WorkerId(worker), 0, Estimate::Uncalibrated));
+    goes_to(MODELLED);
+    rig.notify_change_workers();
+    goes_to(MEASURED);
+}
+
+#[test]
 fn a_task_that_turns_out_to_need_measuring_is_measured() {
     let rig = Rig::build::<PerfmodelSelect>(&[]);
     let rig = rig.child(FakeChild::new().slot(PERFMODEL).room(0).refusal(Refusal::Uncalibrated));

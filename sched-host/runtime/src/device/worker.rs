@@ -17,6 +17,7 @@ use crate::task::complete::clear;
 use crate::task::failure::Outcome;
 use crate::task::job::Job;
 use crate::task::record::Taken;
+use crate::worker::notes::KernelEnd;
 use crate::worker::{UntilEnd, Worker, failed, unwound};
 use sched_core::driver::{DriverError, DriverErrorKind, Finished, Token};
 use sched_core::{ArchSet, WorkerSet};
@@ -282,14 +283,9 @@ impl Worker {
         let core = &self.core;
         if core.backend.is_followed.load(Relaxed) {
             let length = measured.unwrap_or_else(|| core.backend.now().since(self.started.get()));
-            self.note_end(
-                task.slot,
-                &Crew::alone(&self.id, &self.submitter),
-                self.id,
-                has_failed,
-                length,
-                measured.is_some(),
-            );
+            let facts = task.taken.job.as_ref().map(|job| &**job.facts());
+            let end = KernelEnd { failed: has_failed, length, by_device: measured.is_some() };
+            self.note_end(task.slot, facts, &Crew::alone(&self.id, &self.submitter), self.id, end);
         }
         core.backend.times.post_exec(self.id);
         core.counters[self.id.index()].executing.set(None);
