@@ -1,8 +1,10 @@
 //! A worker goes on with the task that it has made ready, without the tree, where the tree would give it that task.
 
-use sched_host::runtime::{ReadWrite, Runtime, WorkerStats};
+use sched_host::runtime::{Context, Outcome, ReadWrite, Runtime, WorkerStats};
 use sched_tests::hold::Hold;
 use sched_tests::stock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Barrier};
 
 /// Runs a chain of tasks, all of which are submitted before the first begins.
 fn chain(runtime: &Runtime, tasks: u64, priority: i32) {
@@ -45,4 +47,41 @@ fn it_asks_the_tree_where_another_task_may_come_first() {
         stock::runtime("work-stealing { each \"worker\" { worker }; each \"combined-worker\" { combined-worker } }", 2);
     chain(&with_teams, 50, 0);
     assert_eq!(went_on(&with_teams), 0, "a team may be waiting for it");
+}
+
+#[test]
+fn tasks_of_a_replay_that_one_task_makes_ready_run_where_they_ran_last() {
+    let runtime = stock::runtime("work-stealing { each \"worker\" { worker } }", 2);
+    let apart = Arc::new(Barrier::new(2));
+    let ran_on: [AtomicU32; 3] = Default::default();
+    let ran_on = Arc::new(ran_on);
+    let note = {
+        let ran_on = Arc::clone(&ran_on);
+        move |context: &Context<'_, usize>| ran_on[*context.params].store(context.worker.0, Relaxed)
+    };
+    let begin = runtime.codelet::<(), usize>("begin").cpu("begin", {
+        let note = note.clone();
+        move |context, ()| note(context)
+    });
+    let begin = begin.build();
+    let both = runtime.codelet::<(), usize>("both").cpu("both", move |context, ()| {
+        // So that each worker has one of them.
+        apart.wait();
+        note(context);
+    });
+    let both = both.build();
+    let recording = runtime.record(|recorder| {
+        let first = recorder.task_with(&begin, 0, ()).submit()?;
+        (1..3).try_for_each(|number| recorder.task_with(&both, number, ()).after(first).submit().map(drop))
+    });
+    let recording = recording.expect("the tasks are sound");
+    let mut places = Vec::new();
+    for _ in 0..200 {
+        let replay = runtime.replay(&recording).expect("it does not run");
+        assert_eq!(runtime.wait(replay).expect("every task runs"), Outcome::Done);
+        places.push([0, 1, 2].map(|number: usize| ran_on[number].load(Relaxed)));
+    }
+    let [_, one, other] = places[0];
+    assert_ne!(one, other);
+    assert!(places.iter().all(|[_, here, there]| (*here, *there) == (one, other)), "{places:?}");
 }

@@ -57,8 +57,9 @@ pub struct DeferredWake {
     /// Slots of the tasks.
     pushed: Vec<SlotId>,
     worker: Cell<Option<WorkerId>>,
-    /// The task that the worker goes on with, instead of a pull.
+    /// The task that the worker goes on with, instead of a pull, and whether it is at home here.
     kept: Option<&'static Slot>,
+    is_at_home: bool,
 }
 
 impl DeferredWake {
@@ -69,10 +70,15 @@ impl DeferredWake {
     }
 
     /// Keeps a task that [comes straight back](Tree::comes_straight_back), for the worker to go on with: its next look
-    /// gives it. Returns the one that was kept before, which is to be pushed now.
+    /// gives it. It is the last one that is kept, unless an earlier one `is_at_home`, and this one is not. Returns the
+    /// other, which is to be pushed now: in which order one worker pushes what it made ready at once is its choice.
     #[inline]
-    pub fn keep(&mut self, slot: &'static Slot) -> Option<&'static Slot> {
+    pub fn keep(&mut self, slot: &'static Slot, is_at_home: bool) -> Option<&'static Slot> {
+        if self.is_at_home && !is_at_home && self.kept.is_some() {
+            return Some(slot);
+        }
         slot.set_phase(Phase::Running);
+        self.is_at_home = is_at_home;
         self.kept.replace(slot)
     }
 

@@ -158,6 +158,7 @@ impl Core {
     fn start_planned(&self, recorded: &Recorded, index: u32, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         let planned = &recorded.tasks[index as usize];
         planned.fetch();
+        let is_at_home = planned.slot.was_left_by(requester);
         recorded.set_up(index, planned);
         // Its predecessors have ended, and begin again in the next replay only.
         recorded.pending[index as usize].arm(planned.waits);
@@ -166,7 +167,7 @@ impl Core {
             return self.start_rarely_planned(recorded, index, requester, scratch);
         }
         let context = recorded.context_now();
-        self.schedule_plain(&self.roster.get(context).tree, context, planned.slot, requester, scratch);
+        self.schedule_plain(&self.roster.get(context).tree, context, planned.slot, is_at_home, requester, scratch);
     }
 
     /// The rest of [`start_planned`](Self::start_planned) for a task of which its record has to be asked.
@@ -203,6 +204,7 @@ impl Core {
     ) {
         let planned = &recorded.tasks[index];
         end(&planned.slot.head().sequence);
+        planned.slot.leave_worker(requester);
         planned.slot.renew(Phase::Free);
         self.release_successors(recorded, planned, None, requester, scratch);
     }
@@ -236,6 +238,7 @@ impl Core {
             (body.job, body.rare) = (job, Some(rare));
             record.close(&slot.head().sequence);
         }
+        slot.leave_worker(requester);
         slot.renew(Phase::Free);
         self.release_successors(&recorded, planned, failed, requester, scratch);
         scratch.keep_recording(recorded);

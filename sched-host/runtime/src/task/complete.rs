@@ -203,16 +203,18 @@ impl Core {
         if record.is_special() && !self.schedule_special(task, requester, scratch) {
             return;
         }
-        self.schedule_plain(self.tree_of(record), record.context(), task.slot, requester, scratch);
+        self.schedule_plain(self.tree_of(record), record.context(), task.slot, false, requester, scratch);
     }
 
     /// The rest of [`schedule`](Self::schedule), for a task of which the tree of its context has to know only.
+    /// `is_at_home`: whether this worker executed it the last time, so that what it touches is in the caches here.
     #[inline(always)]
     pub(crate) fn schedule_plain(
         &self,
         tree: &Tree,
         context: ContextId,
         slot: &'static Slot,
+        is_at_home: bool,
         requester: Option<WorkerId>,
         scratch: &mut WorkerScratch,
     ) {
@@ -220,8 +222,8 @@ impl Core {
             && served == context
             && tree.comes_straight_back(slot, arch)
         {
-            if let Some(before) = scratch.deferred.keep(slot) {
-                self.push_here(tree, before, requester, scratch);
+            if let Some(other) = scratch.deferred.keep(slot, is_at_home) {
+                self.push_here(tree, other, requester, scratch);
             }
             return;
         }
