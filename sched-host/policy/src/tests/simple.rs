@@ -85,7 +85,7 @@ fn the_policy_reads_like_one_written_by_hand() {
                 calibrator {
                     eager-calibration {
                         each "worker" {
-                            fifo sorted=#false ntasks-threshold=2 {
+                            fifo sorted=#false ntasks-threshold=1 {
                                 use "leaf"
                             }
                         }
@@ -94,7 +94,7 @@ fn the_policy_reads_like_one_written_by_hand() {
                 no-perfmodel {
                     eager {
                         each "worker" {
-                            fifo sorted=#false ntasks-threshold=2 {
+                            fifo sorted=#false ntasks-threshold=1 {
                                 use "leaf"
                             }
                         }
@@ -144,7 +144,7 @@ fn the_application_chooses_among_several_decisions() {
                     calibrator {
                         eager-calibration {
                             each "worker" {
-                                fifo sorted=#false ntasks-threshold=2 {
+                                fifo sorted=#false ntasks-threshold=1 {
                                     use "leaf"
                                 }
                             }
@@ -153,7 +153,7 @@ fn the_application_chooses_among_several_decisions() {
                     no-perfmodel {
                         eager {
                             each "worker" {
-                                fifo sorted=#false ntasks-threshold=2 {
+                                fifo sorted=#false ntasks-threshold=1 {
                                     use "leaf"
                                 }
                             }

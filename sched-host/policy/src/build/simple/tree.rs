@@ -11,8 +11,8 @@ use sched_text::Span;
 use sched_text::{Finding, Findings};
 use std::sync::Arc;
 
-/// Tasks in the queues for those without a calibrated model: one is executed, one waits.
-const SHORT: i64 = 2;
+/// Tasks in the queues for those without a calibrated model: one waits while another is executed.
+const SHORT: i64 = 1;
 
 /// Names of the shared definitions above each worker and each combined worker.
 const LEAF: &str = "leaf";
