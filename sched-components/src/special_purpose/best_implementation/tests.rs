@@ -67,6 +67,30 @@ fn a_task_with_one_implementation_and_a_prediction_passes_as_it_is() {
 }
 
 #[test]
+fn whether_there_is_a_choice_is_asked_once_for_each_codelet_until_workers_change() {
+    let rig = rig(&[known(5)]);
+    rig.set_implementations(1, 2);
+    (0..2).for_each(|implementation| {
+        rig.set_length(1, WorkerId(0), implementation, known(9 - u64::from(implementation)))
+    });
+    let push = |codelet: u32| {
+        let task = rig.task().codelet(codelet).predicted(micros(8)).make();
+        assert_eq!(rig.push(task), Ok(()));
+        choice(&rig, task).0
+    };
+    let asked = || rig.service_calls("implementations");
+    assert_eq!([push(0), push(1), push(0), push(1)], [None, Some(1), None, Some(1)]);
+    assert_eq!(asked(), 3, "once for the codelet with one, and for each task of the other");
+    rig.notify_change_workers();
+    assert_eq!(push(0), None);
+    assert_eq!(asked(), 4);
+    // Without a prediction the length is found out, choice or not.
+    let task = rig.task().make();
+    assert_eq!(rig.push(task), Ok(()));
+    assert_eq!(choice(&rig, task), (Some(0), Some(micros(5)), Some(micros(3))));
+}
+
+#[test]
 fn it_chooses_for_the_worker_that_asks() {
     let rig = rig(&[known(5), known(9)]).workers(2);
     rig.set_length(0, WorkerId(1), 0, known(8));
