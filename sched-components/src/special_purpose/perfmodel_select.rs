@@ -11,6 +11,8 @@ const PERFMODEL: &str = "perfmodel";
 const CALIBRATOR: &str = "calibrator";
 const NO_PERFMODEL: &str = "no-perfmodel";
 
+const UNMEASURED: &str = "unmeasured";
+
 /// Sends each task to one of three children, by its estimates on the workers below that can execute it.
 ///
 /// A child without a worker that can execute the task is passed over, for one with such a worker. A task that the
@@ -22,8 +24,13 @@ const NO_PERFMODEL: &str = "no-perfmodel";
 /// directly, a worker that pulls through one slot would take tasks that belong in another.
 ///
 /// Models are asked until they know the length of a kind of tasks (of a codelet and footprint), and then not again.
+///
+/// With `unmeasured`, tasks that a model needs to be measured go to the `perfmodel` child too where all workers below are
+/// equal: whoever executes one measures it, and the calibrator has nothing to choose. For a child that does not need
+/// lengths there, as [`Plan`](crate::Plan) in a real run.
 #[derive(Debug)]
 pub struct PerfmodelSelect {
+    unmeasured: bool,
     known: KnownKinds,
     slots: OnceLock<Slots>,
 }
@@ -35,6 +42,8 @@ struct Slots {
     calibrator: Option<Child>,
     no_perfmodel: Option<Child>,
 }
+
+const UNMEASURED_DOC: &str = "on equal workers, tasks to be measured go to the `perfmodel` child too";
 
 impl Build for PerfmodelSelect {
     const INFO: Info = Info::new(
@@ -52,11 +61,12 @@ impl Build for PerfmodelSelect {
             ]
         },
     )
+    .params(const { &[Param::bool(UNMEASURED, false, UNMEASURED_DOC)] })
     .forwards_push()
     .pushes_on_pull();
 
-    fn build(_params: &Params) -> Result<Self, BuildError> {
-        Ok(PerfmodelSelect { known: KnownKinds::new(), slots: OnceLock::new() })
+    fn build(params: &Params) -> Result<Self, BuildError> {
+        Ok(PerfmodelSelect { unmeasured: params.bool(UNMEASURED)?, known: KnownKinds::new(), slots: OnceLock::new() })
     }
 }
 
@@ -76,7 +86,8 @@ impl PerfmodelSelect {
         let ask = || match node.expected_below(task) {
             Estimate::Known(_) => true,
             Estimate::Uncalibrated => {
-                other = calibrator;
+                let are_equal = || node.is_homogeneous() && node.single_memory_node().is_some();
+                other = if self.unmeasured && are_equal() { perfmodel } else { calibrator };
                 false
             }
             Estimate::NoModel => false,
