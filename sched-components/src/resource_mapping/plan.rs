@@ -89,7 +89,9 @@
 //! rest takes on all workers. On two cores, workers that kept to a plan lost time in deciding (10 µs a task), and
 //! their kernels up to 7 % in caches, since neighbours in a plan share no data. Simulated without deviations, this
 //! order is 0.4 % longer than the plan (`eager` 2.2 %, `work-stealing` 2.3 %; 66 cases on 2, 4 and 8 cores, with and
-//! without priorities). With a task that not all workers can execute, all are planned from then on.
+//! without priorities). Lengths are not needed for that, so tasks that a model needs measured may come too, by
+//! `unmeasured` of [`PerfmodelSelect`](crate::special_purpose::PerfmodelSelect). With a task that not all workers can
+//! execute, all are planned from then on.
 //!
 //! If the host does not provide the submitted tasks, it behaves like `replan`, with that component's parameters.
 //!

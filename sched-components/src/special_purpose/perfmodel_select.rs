@@ -27,7 +27,7 @@ const UNMEASURED: &str = "unmeasured";
 ///
 /// With `unmeasured`, tasks that a model needs to be measured go to the `perfmodel` child too where all workers below are
 /// equal: whoever executes one measures it, and the calibrator has nothing to choose. For a child that does not need
-/// lengths there, as [`Plan`](crate::Plan) in a real run.
+/// lengths there, as [`Plan`](crate::resource_mapping::Plan) in a real run.
 #[derive(Debug)]
 pub struct PerfmodelSelect {
     unmeasured: bool,
