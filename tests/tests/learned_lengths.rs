@@ -2,8 +2,9 @@
 
 use sched_core::*;
 use sched_host::model::{Fingerprint, Model, Models, Quantity, SizeInfo, Store, Variant};
+use sched_host::policy::Source;
 use sched_host::runtime::{Codelet, Read, ReadWrite, Runtime};
-use sched_tests::stock::builder;
+use sched_tests::stock::{EAGER, builder};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -109,6 +110,19 @@ fn implementations_are_measured_apart() {
     } }
     shared "leaf" each="worker" { best-implementation { worker } }"#;
     let runtime = builder(tree, 1, Vec::new()).unchecked().models(Arc::clone(&models)).build().expect("it starts");
+    measure_two_implementations(&runtime, &models);
+}
+
+#[test]
+fn equal_workers_measure_without_a_calibrator_under_a_policy_that_needs_no_lengths_there() {
+    let models = Arc::new(Models::in_memory());
+    let plan = Source::find("tree-plan").and_then(|source| source.policy()).expect("it is shipped");
+    let runtime = builder(EAGER, 2, Vec::new()).policy_value(plan).models(Arc::clone(&models)).build();
+    measure_two_implementations(&runtime.expect("it starts"), &models);
+}
+
+/// Runs forty tasks one after the other, with two implementations.
+fn measure_two_implementations(runtime: &Runtime, models: &Models) {
     let two: Codelet<(), ()> =
         runtime.codelet("two").cpu("one", |_, ()| {}).cpu("other", |_, ()| {}).model(Model::history("two")).build();
     for _ in 0..40 {
