@@ -26,8 +26,8 @@ const UNMEASURED: &str = "unmeasured";
 /// Models are asked until they know the length of a kind of tasks (of a codelet and footprint), and then not again.
 ///
 /// With `unmeasured`, tasks that a model needs to be measured go to the `perfmodel` child too where all workers below are
-/// equal: whoever executes one measures it, and the calibrator has nothing to choose. For a child that does not need
-/// lengths there, as [`Plan`](crate::resource_mapping::Plan) in a real run.
+/// equal and can execute them: whoever executes one measures it, and the calibrator has nothing to choose. For a child
+/// that does not need lengths there, as [`Plan`](crate::resource_mapping::Plan) in a real run.
 #[derive(Debug)]
 pub struct PerfmodelSelect {
     unmeasured: bool,
@@ -87,7 +87,9 @@ impl PerfmodelSelect {
             Estimate::Known(_) => true,
             Estimate::Uncalibrated => {
                 let are_equal = || node.is_homogeneous() && node.single_memory_node().is_some();
-                other = if self.unmeasured && are_equal() { perfmodel } else { calibrator };
+                // One that only some workers can execute would have the child choose, without a length.
+                let is_for_all = || !task.open_archs().is_empty();
+                other = if self.unmeasured && is_for_all() && are_equal() { perfmodel } else { calibrator };
                 false
             }
             Estimate::NoModel => false,

@@ -81,20 +81,22 @@ fn models_are_not_asked_again_for_what_they_know_unless_workers_change() {
 
 #[test]
 fn equal_workers_measure_what_they_execute_if_that_is_wanted() {
-    let goes_to = |rig: Rig, to: Child| {
+    let goes_to = |rig: Rig, only: &[u32], to: Child| {
         let rig = [PERFMODEL, CALIBRATOR, NO_PERFMODEL]
             .into_iter()
             .fold(rig, |rig, slot| rig.child(FakeChild::new().slot(slot)));
         (0..2).for_each(|worker| rig.set_length(0, WorkerId(worker), 0, Estimate::Uncalibrated));
-        let task = rig.task().make();
+        let task = rig.task();
+        let task = if only.is_empty() { task } else { task.only(only.iter().copied()) }.make();
         assert_eq!(rig.push(task), Ok(()));
         assert_eq!(rig.child_tasks(to), [task]);
     };
     let select = |unmeasured: bool| Rig::build::<PerfmodelSelect>(&[(UNMEASURED, Value::Bool(unmeasured))]);
-    goes_to(select(true).workers(2), MODELLED);
-    goes_to(select(false).workers(2), MEASURED);
-    goes_to(select(true).worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(1)), MEASURED);
-    goes_to(select(true).worker(Arch::CPU, MemoryNode(0)).worker(Arch::CPU, MemoryNode(1)), MEASURED);
+    goes_to(select(true).workers(2), &[], MODELLED);
+    goes_to(select(false).workers(2), &[], MEASURED);
+    goes_to(select(true).workers(2), &[1], MEASURED);
+    goes_to(select(true).worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(1)), &[], MEASURED);
+    goes_to(select(true).worker(Arch::CPU, MemoryNode(0)).worker(Arch::CPU, MemoryNode(1)), &[], MEASURED);
 }
 
 #[test]
