@@ -41,7 +41,8 @@ impl BestImplementation {
         let asks = node.requester().filter(|worker| node.has_in_context(*worker)).filter(able);
         let Some(worker) = asks.or_else(|| node.each_worker_in_context().find(able)) else { return };
         let count = node.implementations(worker, task);
-        if count <= 1 && node.count_in_context() == 1 {
+        // Of all contexts that share the node.
+        if count <= 1 && node.count_in_context() == 1 && node.workers().len() == 1 {
             self.single.fetch_or(bit, Relaxed);
         }
         if count <= 1 && task.predicted().is_some() {

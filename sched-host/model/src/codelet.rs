@@ -43,8 +43,8 @@ struct Line {
 /// Factor by which this run's own samples must differ from all samples to be used alone.
 const CONTRADICTION: f64 = 1.5;
 
-/// An estimate is renewed after this share of the samples of this run, one part in so many: one more of a thousand
-/// moves it by a thousandth of their spread, and takes half a microsecond of a worker to account for.
+/// An estimate is renewed when the samples of this run have grown by one part in this number. One more sample of a
+/// thousand moves it by a thousandth of their spread, and costs a worker half a microsecond to account for.
 const NEWS: u64 = 32;
 
 #[derive(Default)]

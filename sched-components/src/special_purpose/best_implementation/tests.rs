@@ -91,6 +91,16 @@ fn whether_there_is_a_choice_is_asked_once_for_each_codelet_until_workers_change
 }
 
 #[test]
+fn what_holds_for_the_worker_of_one_context_is_not_concluded_for_others() {
+    let rig = rig(&[known(5)]).workers(2).context([0]);
+    for asked in 1..=2 {
+        let task = rig.task().predicted(micros(8)).make();
+        assert_eq!(rig.push(task), Ok(()));
+        assert_eq!((choice(&rig, task).0, rig.service_calls("implementations")), (None, asked));
+    }
+}
+
+#[test]
 fn it_chooses_for_the_worker_that_asks() {
     let rig = rig(&[known(5), known(9)]).workers(2);
     rig.set_length(0, WorkerId(1), 0, known(8));
