@@ -124,7 +124,8 @@ enum {
     MSCHED_TASK_WIDTH = 6,              /* maximum number of workers that execute it together */
     MSCHED_TASK_PREDICTED = 7,          /* * expected length, or MSCHED_NO_TIME */
     MSCHED_TASK_PREDICTED_TRANSFER = 8, /* * expected length of its transfers, or MSCHED_NO_TIME */
-    MSCHED_TASK_IMPLEMENTATION = 9      /* * chosen implementation, or MSCHED_NONE */
+    MSCHED_TASK_IMPLEMENTATION = 9,     /* * chosen implementation, or MSCHED_NONE */
+    MSCHED_TASK_HOME = 10               /* 1 + the worker near which it is to run, a hint; 0: none (hosts before 1.1, too) */
 };
 
 /* ---- The host ---------------------------------------------------------------------------------------------------- */

@@ -395,7 +395,8 @@ impl Info {
     }
 
     /// Declares that a worker gets back what it pushes, as long as no task has had a priority other than 0: a pull for
-    /// a child that is a worker gives the task that this worker has pushed just before, if it can execute it. A host
+    /// a child that is a worker gives the task that this worker has pushed just before, if it can execute it and the
+    /// task has no other [home](crate::Task::home). A host
     /// may then keep such a task for a worker that is about to pull, and save both calls: the component hears nothing
     /// of the task. (Since 1.1; an older host calls the component.)
     #[must_use]

@@ -1,5 +1,6 @@
 //! The task, as a component owns it.
 
+use crate::WorkerId;
 use crate::abi::task::{RawTask, TaskHead};
 use crate::estimate::nanos;
 use crate::workers::ArchSet;
@@ -144,6 +145,15 @@ impl Task {
     #[must_use]
     pub fn sched_data(&self) -> u64 {
         self.head().sched_data.load(Relaxed)
+    }
+
+    /// The worker near which the host would have the task run, since what it touches is or will be in the caches there.
+    /// No more than a hint: it may be none of the node's workers, or be unable to execute the task. Tasks of graphs that
+    /// run again and again have a home. (Since 1.1.)
+    #[inline]
+    #[must_use]
+    pub fn home(&self) -> Option<WorkerId> {
+        self.head().home().map(WorkerId)
     }
 
     /// Maximum number of workers that may execute the task together: 1, or more for a parallel task. A combined worker

@@ -50,7 +50,7 @@ fn it_asks_the_tree_where_another_task_may_come_first() {
 }
 
 #[test]
-fn tasks_of_a_replay_that_one_task_makes_ready_run_where_they_ran_last() {
+fn tasks_of_a_replay_run_at_home() {
     let runtime = stock::runtime("work-stealing { each \"worker\" { worker } }", 2);
     let apart = Arc::new(Barrier::new(2));
     let ran_on: [AtomicU32; 3] = Default::default();
@@ -81,7 +81,6 @@ fn tasks_of_a_replay_that_one_task_makes_ready_run_where_they_ran_last() {
         assert_eq!(runtime.wait(replay).expect("every task runs"), Outcome::Done);
         places.push([0, 1, 2].map(|number: usize| ran_on[number].load(Relaxed)));
     }
-    let [_, one, other] = places[0];
-    assert_ne!(one, other);
-    assert!(places.iter().all(|[_, here, there]| (*here, *there) == (one, other)), "{places:?}");
+    // Whichever worker makes them ready. The first one has nobody beside it, so it is at home nowhere.
+    assert!(places.iter().all(|[_, one, other]| [*one, *other] == [0, 1]), "{places:?}");
 }

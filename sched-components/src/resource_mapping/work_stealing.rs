@@ -12,8 +12,9 @@ use std::cmp::Reverse;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// One queue for each child. A task that a worker makes ready goes to that worker's queue; tasks submitted by the
-/// application go to the queues in turn. In both cases only queues of children that can execute the task count.
+/// One queue for each child. A task that has a [home](Task::home) goes to the queue of that worker. Of the others, one
+/// that a worker makes ready goes to that worker's queue; tasks submitted by the application go to the queues in turn. In
+/// all cases only queues of children that can execute the task count.
 ///
 /// From its own queue a child gets the *last* task to arrive, among those of the highest priority, because its data is
 /// likeliest to be in the child's caches. If its queue is empty it steals, from the nearest queue first, the *first*
@@ -61,7 +62,8 @@ impl WorkStealing {
         self.lanes.get_or_init(|| Lanes::new(node))
     }
 
-    /// The queue for `task`: that of the worker that makes it ready (then the flag is true), or else the next in turn.
+    /// The queue for `task`: that of its home, or of the worker that makes it ready, or else the next in turn. The flag
+    /// says whether it is that of the worker.
     fn place(&self, node: Node<'_>, lanes: &Lanes, task: &Task) -> Option<(Child, bool)> {
         let archs = self.facts.of(node).archs();
         let able = |child: &Child| match archs.is_empty() {
@@ -69,6 +71,10 @@ impl WorkStealing {
             true => node.child_can_execute(*child, task),
         };
         let own = node.requester().and_then(|worker| lanes.home(worker)).filter(able);
+        let home = task.home().and_then(|worker| lanes.home(worker));
+        if let Some(home) = home.filter(|home| own != Some(*home) && able(home)) {
+            return Some((home, false));
+        }
         own.map(|own| (own, true)).or_else(|| Some((lanes.turn().find(able)?, false)))
     }
 

@@ -39,7 +39,8 @@ pub struct TaskHead {
     pub predicted: AtomicU64,
     /// The host's number of the record.
     pub record: u32,
-    /// Nonzero when a field below was set.
+    /// Lower half: nonzero when a field below was set. Upper half: the number after that of its [home](Self::home), or 0.
+    /// (Older components take a home for a field that was set, and find that none was.)
     pub touched: AtomicU32,
     /// Expected duration of its transfers in nanoseconds, or `u64::MAX`.
     pub predicted_transfer: AtomicU64,
@@ -50,6 +51,10 @@ pub struct TaskHead {
     pub reserved: [AtomicU64; 4],
 }
 
+/// What of [`TaskHead::touched`] says whether a field below was set.
+const SET: u32 = 0xffff;
+/// Where in [`TaskHead::touched`] the number after that of its home begins.
+const HOME: u32 = 16;
 /// Place of the restriction in [`TaskHead::reserved`].
 const RESTRICTION: usize = 0;
 /// Place of the architectures of a restricted task in [`TaskHead::reserved`].
@@ -84,8 +89,11 @@ impl TaskHead {
         self.implementation.store(u16::MAX, Relaxed);
         self.width.store(1, Relaxed);
         self.predicted.store(u64::MAX, Relaxed);
-        if self.touched.load(Relaxed) != 0 {
+        let touched = self.touched.load(Relaxed);
+        if touched != 0 {
             self.touched.store(0, Relaxed);
+        }
+        if touched & SET != 0 {
             self.predicted_transfer.store(u64::MAX, Relaxed);
             self.sched_data.store(0, Relaxed);
             self.reserved[RESTRICTION].store(0, Relaxed);
@@ -93,10 +101,25 @@ impl TaskHead {
         }
     }
 
+    /// Sets the worker near which the task is to run. Those with large numbers are homes of no task.
+    #[inline]
+    pub fn set_home(&self, worker: u32) {
+        if worker < SET {
+            self.touched.store(self.touched.load(Relaxed) & SET | (worker + 1) << HOME, Relaxed);
+        }
+    }
+
+    /// The worker near which the task is to run, if the host says one.
+    #[inline]
+    #[must_use]
+    pub fn home(&self) -> Option<u32> {
+        (self.touched.load(Relaxed) >> HOME).checked_sub(1)
+    }
+
     /// Restricts the task to a set of workers that the host knows by a number from 1. No architecture is set then: who
     /// decides by [`archs`](Self::archs) alone finds nobody, and asks the host, which knows the set.
     pub fn restrict(&self, set: u64, archs: u32) {
-        self.touched.store(1, Relaxed);
+        self.touched.store(self.touched.load(Relaxed) | SET, Relaxed);
         self.archs.store(0, Relaxed);
         self.reserved[RESTRICTION].store(set, Relaxed);
         self.reserved[RESTRICTED_ARCHS].store(u64::from(archs), Relaxed);
@@ -121,13 +144,13 @@ impl TaskHead {
 
     /// Sets [`predicted_transfer`](Self::predicted_transfer).
     pub fn set_predicted_transfer(&self, nanos: u64) {
-        self.touched.store(1, Relaxed);
+        self.touched.store(self.touched.load(Relaxed) | SET, Relaxed);
         self.predicted_transfer.store(nanos, Relaxed);
     }
 
     /// Sets [`sched_data`](Self::sched_data).
     pub fn set_sched_data(&self, data: u64) {
-        self.touched.store(1, Relaxed);
+        self.touched.store(self.touched.load(Relaxed) | SET, Relaxed);
         self.sched_data.store(data, Relaxed);
     }
 }

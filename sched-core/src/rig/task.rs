@@ -28,6 +28,7 @@ pub struct FakeTask<'a> {
     predicted: u64,
     predicted_transfer: u64,
     sched_data: u64,
+    home: Option<u32>,
     width: u16,
     only: Option<u64>,
 }
@@ -43,6 +44,7 @@ impl<'a> FakeTask<'a> {
             predicted: u64::MAX,
             predicted_transfer: u64::MAX,
             sched_data: 0,
+            home: None,
             width: 1,
             only: None,
         }
@@ -90,6 +92,12 @@ impl<'a> FakeTask<'a> {
         self
     }
 
+    /// Sets the [`Task::home`](crate::Task::home).
+    pub fn home(mut self, worker: u32) -> Self {
+        self.home = Some(worker);
+        self
+    }
+
     /// Sets how many workers execute it together; 1 unless set.
     pub fn width(mut self, workers: u16) -> Self {
         self.width = workers;
@@ -114,6 +122,7 @@ impl<'a> FakeTask<'a> {
             fields.predicted.store(self.predicted, Relaxed);
             fields.set_predicted_transfer(self.predicted_transfer);
             fields.set_sched_data(self.sched_data);
+            self.home.into_iter().for_each(|worker| fields.set_home(worker));
             fields.width.store(self.width, Relaxed);
             // The rig's number of a set is the set itself.
             self.only.into_iter().for_each(|set| fields.restrict(set, self.archs.bits()));

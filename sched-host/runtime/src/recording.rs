@@ -22,6 +22,7 @@
 //! recording or, if a replay is in progress, by the end of that.
 
 mod draft;
+mod homes;
 mod job;
 mod kept;
 mod planned;

@@ -180,21 +180,6 @@ impl Slot {
         self.head.state.store(next << 32 | phase.to_bits(), Release);
     }
 
-    /// Leaves the number of the worker that has executed the task to whoever sets up the next one here, which may be the
-    /// same task of a graph that runs again. In the place of the implementation, for which nobody asks in between.
-    #[inline]
-    pub fn leave_worker(&self, worker: Option<WorkerId>) {
-        let number = worker.and_then(|worker| u16::try_from(worker.0).ok()).unwrap_or(u16::MAX);
-        self.head.implementation.store(number, Relaxed);
-    }
-
-    /// Whether this worker was left here last, before the next task is set up. No more than a hint: a number from a
-    /// task of another kind may look like one.
-    #[inline]
-    pub fn was_left_by(&self, worker: Option<WorkerId>) -> bool {
-        worker.is_some_and(|worker| u32::from(self.head.implementation.load(Relaxed)) == worker.0)
-    }
-
     /// Takes the task away from the node that holds it, if that is one of `nodes`: every handle becomes stale. If it
     /// returns true, the caller owns the task.
     pub(super) fn take_from(&self, nodes: &Range<NodeNumber>, phase: Phase) -> bool {

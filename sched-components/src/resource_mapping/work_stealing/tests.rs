@@ -57,6 +57,28 @@ fn a_task_goes_where_it_can_be_executed() {
 }
 
 #[test]
+fn a_task_goes_home_if_it_can_be_executed_there() {
+    let rig = stealing().workers(2).worker(Arch::CUDA, MemoryNode(1));
+    let rig = (0..3).fold(rig, |rig, worker| rig.child(FakeChild::worker(worker)));
+    for requester in [None, Some(WorkerId(0)), Some(WorkerId(1))] {
+        rig.set_requester(requester);
+        let tasks = [1, 0, 1].map(|home| rig.task().home(home).make());
+        tasks.into_iter().for_each(|task| assert_eq!(rig.push(task), Ok(())));
+        rig.set_requester(None);
+        assert_eq!(rig.describe()[1], ("tasks by child".to_owned(), "[1, 2, 0]".to_owned()), "{requester:?}");
+        assert_eq!([0, 1, 1].map(|child| rig.pull(Child(child)).is_some()), [true; 3]);
+    }
+    // It cannot, or is no worker of this node.
+    for home in [2, 70] {
+        let task = rig.task().archs([Arch::CPU]).home(home).make();
+        rig.set_requester(Some(WorkerId(1)));
+        assert_eq!(rig.push(task), Ok(()));
+        rig.set_requester(None);
+        assert_eq!(rig.pull(Child(1)), Some(task));
+    }
+}
+
+#[test]
 fn a_thief_passes_over_what_it_cannot_execute() {
     let rig = stealing().workers(1).worker(Arch::CUDA, MemoryNode(1));
     let rig = rig.child(FakeChild::over([0, 1])).child(FakeChild::worker(0));
@@ -145,6 +167,23 @@ fn a_push_wakes_the_owner_or_else_a_thief() {
     assert_eq!(woken(None), [WorkerId(1)]);
     assert_eq!(woken(Some(0)), [WorkerId(2)], "the owner is awake");
     assert_eq!(woken(None), [], "all are awake");
+    rig.drain();
+}
+
+#[test]
+fn a_push_wakes_the_worker_at_home_or_else_a_thief() {
+    let rig = workers(3);
+    let woken = || {
+        let task = rig.task().home(2).make();
+        rig.set_requester(Some(WorkerId(0)));
+        assert_eq!(rig.push(task), Ok(()));
+        rig.set_requester(None);
+        rig.woken()
+    };
+    rig.pull(Child(0));
+    assert_eq!(woken(), [WorkerId(2)]);
+    assert_eq!(woken(), [WorkerId(1)], "it is awake, but may be busy for long");
+    assert_eq!(woken(), []);
     rig.drain();
 }
 

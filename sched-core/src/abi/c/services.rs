@@ -304,6 +304,7 @@ unsafe extern "C" fn task_get(node: *const CNode, task: RawTask, what: u32) -> u
             u16::MAX => NO_ID.into(),
             chosen => chosen.into(),
         },
+        10 => head.home().map_or(0, |worker| u64::from(worker) + 1),
         _ => 0,
     }
 }

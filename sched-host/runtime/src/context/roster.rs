@@ -95,6 +95,11 @@ impl ContextCore {
         self.config.lock().clone()
     }
 
+    /// Passes its workers now to `body`.
+    pub(crate) fn with_workers<R>(&self, body: impl FnOnce(&WorkerSet) -> R) -> R {
+        body(&self.config.lock().workers)
+    }
+
     /// Whether there is a context at this place.
     pub(crate) fn is_there(&self) -> bool {
         self.in_flight.serial().is_some()

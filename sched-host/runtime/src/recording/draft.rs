@@ -1,5 +1,6 @@
 //! A recording while its tasks are captured.
 
+use super::homes::Homes;
 use super::job::{JobOfRecord, RecordedJob};
 use super::planned::{Planned, Replayed, Successor};
 use super::recorded::{Recorded, RecordedGraph};
@@ -107,6 +108,7 @@ impl Draft {
                 successors[*other as usize].push(Successor::new(index, *explicit));
             });
         }
+        let homes = Homes::new(&successors);
         let mut end = 0;
         let ranges: Vec<[u32; 2]> = successors
             .iter()
@@ -131,6 +133,7 @@ impl Draft {
             rarely,
             successors: successors.concat().into(),
             accesses: state.accesses.into_values().collect(),
+            homes,
             priorities: least.zip(greatest).map(|(least, greatest)| least..=greatest),
         };
         let recorded = Recorded::new(core, self.id, graph);

@@ -8,14 +8,14 @@ use crate::data::DataHeader;
 use crate::task::record::RareFields;
 use crate::task::submit::Restriction;
 use parking_lot::Mutex;
-use sched_core::fetch_ahead;
+use sched_core::{WorkerId, fetch_ahead};
 use sched_tree::{Phase, Slot};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::*;
+use std::sync::atomic::{AtomicU16, Ordering::*};
 
 /// A task of a recording, in one cache line: with its slot, all that starting, running and ending it needs. A graph of
 /// many tasks leaves the caches between one replay and the next, and its tasks move between workers, so what a task
-/// costs is the lines that it touches and changes. This one does not change.
+/// costs is the lines that it touches and changes. This one does not change while it runs.
 #[repr(align(64))]
 pub(crate) struct Planned {
     /// The kernel and its arguments.
@@ -28,6 +28,8 @@ pub(crate) struct Planned {
     pub(super) successors: [u32; 2],
     pub(super) archs: u32,
     pub(super) width: u16,
+    /// Number of the worker near which it is to run, or `u16::MAX`. Changes only with the workers of its context.
+    home: AtomicU16,
     /// Whether it asks for a priority, which its head keeps.
     pub(super) has_priority: bool,
     /// Whether it has turns to take.
@@ -91,6 +93,18 @@ impl Planned {
         self.successors[0] == self.successors[1]
     }
 
+    /// Sets the worker near which it is to run, in replays to come.
+    pub(super) fn set_home(&self, worker: Option<WorkerId>) {
+        let number = worker.and_then(|worker| u16::try_from(worker.0).ok());
+        self.home.store(number.unwrap_or(u16::MAX), Relaxed);
+    }
+
+    /// Number of the worker near which it is to run.
+    #[inline]
+    pub(super) fn home(&self) -> Option<u32> {
+        Some(self.home.load(Relaxed)).filter(|home| *home != u16::MAX).map(u32::from)
+    }
+
     /// Begins to bring near what starting the task writes, and running it reads.
     #[inline]
     pub(super) fn fetch(&self) {
@@ -121,6 +135,7 @@ impl Planned {
             successors,
             archs,
             width,
+            home: AtomicU16::new(u16::MAX),
             has_priority: priority.is_some(),
             has_turns,
             is_rare,

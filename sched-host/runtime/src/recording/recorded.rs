@@ -1,6 +1,7 @@
 //! A recorded graph: its tasks, what waits for what, and the state of the replay in progress.
 
 use super::draft::SinksLeft;
+use super::homes::Homes;
 use super::job::RecordedJob;
 use super::kept::Changing;
 use super::planned::{Planned, RarelyPlanned, Replayed, Successor};
@@ -44,6 +45,8 @@ pub(crate) struct Recorded {
     /// Number of tasks that no other waits for.
     pub(super) sinks: u32,
     pub(super) accesses: Mutex<Arc<Accesses>>,
+    /// Where they are at home.
+    pub(super) homes: Homes,
     /// Priorities that tasks ask for.
     pub(super) priorities: Option<RangeInclusive<i32>>,
     /// Of the replay in progress: sequence of the first task, number of its context, priority of tasks that ask for
@@ -86,12 +89,13 @@ pub(super) struct RecordedGraph {
     pub(super) rarely: BTreeMap<u32, RarelyPlanned>,
     pub(super) successors: Box<[Successor]>,
     pub(super) accesses: Vec<(Arc<DataHeader>, AccessMode)>,
+    pub(super) homes: Homes,
     pub(super) priorities: Option<RangeInclusive<i32>>,
 }
 
 impl Recorded {
     pub(super) fn new(core: &Arc<Core>, id: u64, graph: RecordedGraph) -> Arc<Recorded> {
-        let RecordedGraph { tasks, rarely, successors, accesses, priorities } = graph;
+        let RecordedGraph { tasks, rarely, successors, accesses, homes, priorities } = graph;
         let pending = tasks.iter().map(|task| Pending::armed(task.waits)).collect();
         let roots = (0..).zip(&tasks).filter(|(_, task)| task.waits == 0).map(|(index, _)| index).collect();
         let sinks = tasks.iter().filter(|task| task.is_sink()).count() as u32;
@@ -107,6 +111,7 @@ impl Recorded {
             roots,
             sinks,
             accesses: Mutex::new(Arc::new(Accesses::new(accesses))),
+            homes,
             priorities,
             first: AtomicU64::new(0),
             context: AtomicU32::new(NO_CONTEXT),
@@ -224,6 +229,9 @@ impl Recorded {
     pub(super) fn set_up(&self, index: u32, planned: &Planned) {
         let head = planned.slot.head();
         head.reset();
+        if let Some(home) = planned.home() {
+            head.set_home(home);
+        }
         if !planned.has_priority {
             head.priority.store(self.priority.load(Relaxed).cast_signed(), Relaxed);
         }

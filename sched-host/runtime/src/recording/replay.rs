@@ -69,6 +69,8 @@ impl Submitter {
         if recorded.context.swap(context.number.0.into(), Relaxed) != u32::from(context.number.0) {
             recorded.tasks.iter().for_each(|task| core.records.get(task.slot.id()).move_to(context.number));
         }
+        let arch = |worker: WorkerId| core.facts[worker.index()].arch;
+        context.with_workers(|workers| recorded.homes.distribute(&recorded.tasks, workers, arch));
         recorded.priority.store(priority.cast_unsigned(), Relaxed);
         recorded.left.store(recorded.sinks, Relaxed);
         *recorded.failed.lock() = None;
@@ -158,7 +160,6 @@ impl Core {
     fn start_planned(&self, recorded: &Recorded, index: u32, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         let planned = &recorded.tasks[index as usize];
         planned.fetch();
-        let is_at_home = planned.slot.was_left_by(requester);
         recorded.set_up(index, planned);
         // Its predecessors have ended, and begin again in the next replay only.
         recorded.pending[index as usize].arm(planned.waits);
@@ -167,7 +168,7 @@ impl Core {
             return self.start_rarely_planned(recorded, index, requester, scratch);
         }
         let context = recorded.context_now();
-        self.schedule_plain(&self.roster.get(context).tree, context, planned.slot, is_at_home, requester, scratch);
+        self.schedule_plain(&self.roster.get(context).tree, context, planned.slot, requester, scratch);
     }
 
     /// The rest of [`start_planned`](Self::start_planned) for a task of which its record has to be asked.
@@ -204,7 +205,6 @@ impl Core {
     ) {
         let planned = &recorded.tasks[index];
         end(&planned.slot.head().sequence);
-        planned.slot.leave_worker(requester);
         planned.slot.renew(Phase::Free);
         self.release_successors(recorded, planned, None, requester, scratch);
     }
@@ -238,7 +238,6 @@ impl Core {
             (body.job, body.rare) = (job, Some(rare));
             record.close(&slot.head().sequence);
         }
-        slot.leave_worker(requester);
         slot.renew(Phase::Free);
         self.release_successors(&recorded, planned, failed, requester, scratch);
         scratch.keep_recording(recorded);

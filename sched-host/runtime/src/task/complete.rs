@@ -32,8 +32,8 @@ pub(crate) struct WorkerScratch {
     will_pull: bool,
     /// Its deferred wake, if so, and the task that it goes on with.
     pub(crate) deferred: DeferredWake,
-    /// The only context that this worker serves, and its architecture: it may go on with a task that it makes ready.
-    pub(crate) goes_on: Option<(ContextId, Arch)>,
+    /// The only context that this worker serves, its number and its architecture: it may go on with a task that it makes ready.
+    pub(crate) goes_on: Option<(ContextId, WorkerId, Arch)>,
     /// Slots to return to their codelets.
     freed: Freed,
     /// The recording of the last task that belonged to one.
@@ -203,25 +203,25 @@ impl Core {
         if record.is_special() && !self.schedule_special(task, requester, scratch) {
             return;
         }
-        self.schedule_plain(self.tree_of(record), record.context(), task.slot, false, requester, scratch);
+        self.schedule_plain(self.tree_of(record), record.context(), task.slot, requester, scratch);
     }
 
     /// The rest of [`schedule`](Self::schedule), for a task of which the tree of its context has to know only.
-    /// `is_at_home`: whether this worker executed it the last time, so that what it touches is in the caches here.
     #[inline(always)]
     pub(crate) fn schedule_plain(
         &self,
         tree: &Tree,
         context: ContextId,
         slot: &'static Slot,
-        is_at_home: bool,
         requester: Option<WorkerId>,
         scratch: &mut WorkerScratch,
     ) {
-        if let Some((served, arch)) = scratch.goes_on
+        if let Some((served, worker, arch)) = scratch.goes_on
             && served == context
             && tree.comes_straight_back(slot, arch)
         {
+            // A task that this worker goes on with has its home here, whatever was said before.
+            let is_at_home = slot.head().home() == Some(worker.0);
             if let Some(other) = scratch.deferred.keep(slot, is_at_home) {
                 self.push_here(tree, other, requester, scratch);
             }

@@ -41,7 +41,7 @@ impl Seated for Worker {
         let served: Vec<Arc<ContextCore>> = served.cloned().collect();
         let may_be_called = self.combined().is_some_and(CombinedWorkers::are_in_use);
         self.scratch.goes_on = match &served[..] {
-            [only] if !may_be_called && self.device().is_none() => Some((only.number, self.arch)),
+            [only] if !may_be_called && self.device().is_none() => Some((only.number, self.id, self.arch)),
             _ => None,
         };
         served
