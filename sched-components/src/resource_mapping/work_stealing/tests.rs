@@ -173,17 +173,18 @@ fn a_push_wakes_the_owner_or_else_a_thief() {
 #[test]
 fn a_push_wakes_the_worker_at_home_or_else_a_thief() {
     let rig = workers(3);
-    let woken = || {
-        let task = rig.task().home(2).make();
-        rig.set_requester(Some(WorkerId(0)));
+    let woken = |requester: Option<u32>, home| {
+        let task = rig.task().home(home).make();
+        rig.set_requester(requester.map(WorkerId));
         assert_eq!(rig.push(task), Ok(()));
         rig.set_requester(None);
         rig.woken()
     };
-    rig.pull(Child(0));
-    assert_eq!(woken(), [WorkerId(2)]);
-    assert_eq!(woken(), [WorkerId(1)], "it is awake, but may be busy for long");
-    assert_eq!(woken(), []);
+    rig.pull(Child(1));
+    assert_eq!(woken(None, 0), [WorkerId(0)]);
+    assert_eq!(woken(Some(0), 2), [WorkerId(2)]);
+    assert_eq!(woken(Some(0), 2), [WorkerId(1)], "the one at home is awake, but may be busy for long");
+    assert_eq!(woken(Some(0), 2), []);
     rig.drain();
 }
 
