@@ -55,25 +55,20 @@ impl<T: Copy> AccessOrder<T> {
     /// Records the access of a new task, and passes the tasks that it must wait for to `wait_for`: the nearest ones,
     /// which in turn wait for those before them. Earlier tasks for which `finished` holds may be forgotten.
     #[inline]
-    pub fn access(&mut self, task: T, mode: AccessMode, mut wait_for: impl FnMut(T), finished: impl Fn(T) -> bool) {
+    pub fn access(&mut self, task: T, mode: AccessMode, wait_for: impl FnMut(T), finished: impl Fn(T) -> bool) {
+        self.before(mode).iter().copied().for_each(wait_for);
         match mode {
-            AccessMode::Read => {
-                self.writers.iter().copied().for_each(wait_for);
-                join(&mut self.readers, task, &mut self.forget_at, finished);
-            }
+            AccessMode::Read => join(&mut self.readers, task, &mut self.forget_at, finished),
             AccessMode::Commute | AccessMode::Redux if self.mode == mode && self.readers.is_empty() => {
-                self.before.iter().copied().for_each(wait_for);
                 join(&mut self.writers, task, &mut self.forget_at, finished);
             }
             AccessMode::Write | AccessMode::ReadWrite | AccessMode::Commute | AccessMode::Redux => {
-                // Every reader waits for the writers, so there is no need to wait for both.
-                let before: &[T] = if self.readers.is_empty() { &self.writers } else { &self.readers };
-                before.iter().copied().for_each(&mut wait_for);
-                self.mode = mode;
                 if matches!(mode, AccessMode::Commute | AccessMode::Redux) {
+                    let before: &[T] = if self.readers.is_empty() { &self.writers } else { &self.readers };
                     self.before.clear();
                     self.before.extend_from_slice(before);
                 }
+                self.mode = mode;
                 self.readers.clear();
                 self.writers.clear();
                 self.writers.push(task);
@@ -106,6 +101,30 @@ impl<T: Copy> AccessOrder<T> {
     /// Whether no access has to be waited for.
     pub(crate) fn is_idle(&self) -> bool {
         self.writers.is_empty() && self.readers.is_empty()
+    }
+
+    /// The tasks that an access in this mode must wait for now.
+    #[inline]
+    #[must_use]
+    pub fn before(&self, mode: AccessMode) -> &[T] {
+        match mode {
+            AccessMode::Scratch => &[],
+            AccessMode::Read => &self.writers,
+            AccessMode::Commute | AccessMode::Redux if self.mode == mode && self.readers.is_empty() => &self.before,
+            // Every reader waits for the writers, so there is no need to wait for both.
+            _ if self.readers.is_empty() => &self.writers,
+            _ => &self.readers,
+        }
+    }
+
+    /// Forgets a task, which has ended.
+    pub fn forget(&mut self, ended: T)
+    where
+        T: PartialEq,
+    {
+        self.writers.retain(|task| *task != ended);
+        self.readers.retain(|task| *task != ended);
+        self.before.retain(|task| *task != ended);
     }
 
     /// Forgets all accesses: a task that waits for them is recorded elsewhere.

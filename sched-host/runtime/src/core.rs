@@ -19,7 +19,7 @@ use super::worker::progression::Progression;
 use super::worker::stats::WorkerCounters;
 use crate::context::{ContextCore, PolicyEnv, Roster};
 use crate::device::Device;
-use crate::recording::Recorded;
+use crate::recording::{Recorded, STANDING};
 use crate::wait::ended::Ended;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
@@ -62,6 +62,9 @@ pub(crate) struct Core {
     pub(crate) counters: Box<[CachePadded<WorkerCounters>]>,
     /// Number of tasks submitted; also the order of submission.
     submitted: CachePadded<AtomicU64>,
+    /// Whether some order has had a [standing entry](crate::recording::standing). Nobody who submits beside others needs to
+    /// know.
+    pub(crate) has_standing: AtomicBool,
     /// Number of tasks finished by threads that are not workers.
     pub(crate) finished_outside: AtomicU64,
     pub(crate) own_accesses: OwnAccesses,
@@ -176,6 +179,7 @@ impl Core {
             combined,
             backend,
             submitted: CachePadded::new(AtomicU64::new(0)),
+            has_standing: AtomicBool::new(false),
             finished_outside: AtomicU64::new(0),
             own_accesses: OwnAccesses::default(),
             outside: AtomicU64::new(0),
@@ -400,7 +404,11 @@ impl Core {
             self.roster.get(entry.context).in_flight.number();
         }
         let waits = !(entry.after.is_empty() && entry.accesses.is_empty());
-        let links = if waits { self.link_all(key, &entry, right) } else { 0 };
+        let links = match (waits, self.has_standing.load(Relaxed)) {
+            (false, _) => 0,
+            (true, false) => self.link_all::<false>(key, &entry, right),
+            (true, true) => self.link_all::<true>(key, &entry, right),
+        };
         (key, links)
     }
 
@@ -412,9 +420,11 @@ impl Core {
         restriction.workers.iter().for_each(|workers| self.ledger.restrict(head, workers));
     }
 
-    /// Links a task to those that it must wait for, and returns their number.
-    fn link_all(&self, key: TaskKey, entry: &Entry<'_>, right: &mut Right<'_>) -> u32 {
-        let Entry { place: TaskPlace { slot, record }, after, accesses, .. } = *entry;
+    /// Links a task to those that it must wait for, and returns their number. `STANDS`: whether orders may have
+    /// standing entries.
+    #[inline(never)]
+    fn link_all<const STANDS: bool>(&self, key: TaskKey, entry: &Entry<'_>, right: &mut Right<'_>) -> u32 {
+        let Entry { place: TaskPlace { slot, record }, after, accesses, standing, .. } = *entry;
         slot.set_phase(Phase::Waiting);
         let (mut links, mut seen) = (0, Seen::default());
         for before in after.iter().map(|task| task.key) {
@@ -430,18 +440,25 @@ impl Core {
                 }
             }
         }
+        let named = *standing.unwrap_or(&key);
         let mut access = |order: &mut AccessOrder<TaskKey>, mode| {
             let link = |before: TaskKey| {
                 if !seen.is_again(before.sequence) {
                     links += u32::from(self.link(before, Dependent::new(key.slot, false)));
                 }
             };
-            order.access(key, mode, link, |old| self.is_ended(old));
+            // A standing entry opens again.
+            order.access(named, mode, link, |old| (!STANDS || old.sequence & STANDING == 0) && self.is_ended(old));
         };
         match right {
             Right::Alone(alone) => {
                 for (header, mode) in accesses {
-                    header.order.alone(alone, |order| access(order, *mode));
+                    header.order.alone(alone, |order| {
+                        if STANDS {
+                            self.disturb(header, order, *mode, standing);
+                        }
+                        access(order, *mode);
+                    });
                 }
             }
             // All orders are locked at once, in the order of data ids, so that two concurrent submissions have the same
@@ -494,6 +511,31 @@ pub(crate) struct Entry<'a> {
     pub(crate) after: &'a [TaskRef],
     /// In the order of data ids, each data once.
     pub(crate) accesses: &'a [(&'a Arc<DataHeader>, AccessMode)],
+    /// What orders name it by, if not by its own key; see [`standing`](crate::recording::standing).
+    pub(crate) standing: Option<&'a TaskKey>,
+}
+
+impl<'a> Entry<'a> {
+    /// An access of the program itself, or of what stands for it.
+    pub(crate) fn of_program(
+        place: TaskPlace,
+        accesses: &'a [(&'a Arc<DataHeader>, AccessMode)],
+        standing: Option<&'a TaskKey>,
+    ) -> Entry<'a> {
+        Entry {
+            place,
+            context: ContextId::DEFAULT,
+            priority: 0,
+            archs: ArchSet::EMPTY,
+            codelet: NO_CODELET,
+            width: 1,
+            sched_data: 0,
+            footprint: 0,
+            after: &[],
+            accesses,
+            standing,
+        }
+    }
 }
 
 /// Codelet number of an access of the application itself, which is no task.

@@ -28,11 +28,13 @@ mod kept;
 mod planned;
 mod recorded;
 mod replay;
+mod standing;
 
 pub(crate) use draft::{Draft, DraftTask};
 pub(crate) use job::{RecordedJob, TypedRecordedJob};
 pub(crate) use planned::Replayed;
 pub(crate) use recorded::Recorded;
+pub(crate) use standing::STANDING;
 
 use self::kept::Changing;
 use crate::data::access::AccessList;

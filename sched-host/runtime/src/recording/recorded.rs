@@ -5,6 +5,7 @@ use super::homes::Homes;
 use super::job::RecordedJob;
 use super::kept::Changing;
 use super::planned::{Planned, RarelyPlanned, Replayed, Successor};
+use super::standing::Standing;
 use super::{ReplayError, State};
 use crate::capture::{Capture, Submission};
 use crate::core::Core;
@@ -45,6 +46,7 @@ pub(crate) struct Recorded {
     /// Number of tasks that no other waits for.
     pub(super) sinks: u32,
     pub(super) accesses: Mutex<Arc<Accesses>>,
+    pub(super) standing: Standing,
     /// Where they are at home.
     pub(super) homes: Homes,
     /// Priorities that tasks ask for.
@@ -74,12 +76,15 @@ pub(super) struct Accesses {
     pub(super) list: Vec<(Arc<DataHeader>, AccessMode)>,
     /// Whether some of the data belongs to scopes.
     pub(super) has_loans: bool,
+    /// Whether submissions treat some of the data [apart](DataHeader::is_special).
+    pub(super) has_special: bool,
 }
 
 impl Accesses {
     fn new(list: Vec<(Arc<DataHeader>, AccessMode)>) -> Accesses {
         let has_loans = list.iter().any(|(header, _)| header.loan().is_some());
-        Accesses { list, has_loans }
+        let has_special = list.iter().any(|(header, _)| header.is_special());
+        Accesses { list, has_loans, has_special }
     }
 }
 
@@ -111,6 +116,7 @@ impl Recorded {
             roots,
             sinks,
             accesses: Mutex::new(Arc::new(Accesses::new(accesses))),
+            standing: Standing::default(),
             homes,
             priorities,
             first: AtomicU64::new(0),
@@ -177,6 +183,7 @@ impl Recorded {
         }
         list.sort_by_key(|(header, _)| header.id);
         *accesses = Arc::new(Accesses::new(list));
+        self.standing.leave();
     }
 
     /// Exchanges two data among those that a task commutes on.
@@ -265,7 +272,8 @@ impl Recorded {
             let taken = core.records.get(task.slot.id()).body.lock().take();
             drop(taken);
         }
-        core.keep_fresh_places(self.tasks.iter().map(|task| core.place(task.slot.id())));
+        let places = self.tasks.iter().map(|task| core.place(task.slot.id()));
+        core.keep_fresh_places(places.chain(self.standing.dismantle(&core)));
     }
 }
 

@@ -5,7 +5,6 @@ use super::recorded::Recorded;
 use super::{Recording, ReplayError};
 use crate::context::{ContextCore, current};
 use crate::core::{Core, TaskPlace};
-use crate::data::DataHeader;
 use crate::task::complete::WorkerScratch;
 use crate::task::failure::{Cause, Outcome, SubmitError};
 use crate::task::job::Job;
@@ -13,7 +12,7 @@ use crate::task::record::{RareFields, TaskKey};
 use crate::task::submit::{Submitter, TaskRef};
 use crate::worker::executed_here;
 use sched_core::WorkerId;
-use sched_graph::{AccessMode, ContextId};
+use sched_graph::ContextId;
 use sched_sync::in_flight::Refused;
 use sched_sync::link::end;
 use sched_tree::{Phase, SlotId};
@@ -83,9 +82,7 @@ impl Submitter {
             core.announce_replay(context, recorded);
         }
         let entry = RareFields { launches: Some(Arc::clone(recorded)), ..RareFields::default() };
-        let accesses: Vec<(&Arc<DataHeader>, AccessMode)> =
-            accesses.list.iter().map(|(header, mode)| (header, *mode)).collect();
-        let key = self.enter_turns(&accesses, entry);
+        let key = self.enter_entry(entry, |core, place| recorded.enter(core, place, &accesses));
         Ok(TaskRef { key, runtime: core.id })
     }
 
@@ -277,6 +274,7 @@ impl Core {
         let entry = SlotId(recorded.entry.load(Relaxed));
         self.replays.lock().retain(|other| !std::ptr::eq(&**other, recorded));
         let outcome = recorded.failed.lock().take().map_or(Outcome::Done, Outcome::Cancelled);
+        recorded.close_standing(self, scratch);
         // Before the entry ends: whoever waits for it may replay again.
         if recorded.state.end() {
             recorded.dismantle();

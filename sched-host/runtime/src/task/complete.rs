@@ -26,7 +26,7 @@ pub(crate) struct WorkerScratch {
     dependents: Vec<Dependent>,
     /// Tasks that end without having run, with their outcomes.
     ending: Vec<(SlotId, Outcome)>,
-    /// Tasks to schedule again after a commute turn was given back.
+    /// Tasks to schedule: again, after a commute turn was given back, or behind an entry that has ended.
     retry: Vec<SlotId>,
     /// Whether this thread will pull a task next.
     will_pull: bool,
@@ -44,6 +44,11 @@ impl WorkerScratch {
     /// Buffers of a worker, which pulls tasks itself.
     pub(crate) fn of_worker() -> WorkerScratch {
         WorkerScratch { will_pull: true, ..WorkerScratch::default() }
+    }
+
+    /// Schedules a task that waits for nothing any more, after the current step.
+    pub(crate) fn schedule_later(&mut self, slot: SlotId) {
+        self.retry.push(slot);
     }
 
     /// Ends an entry or a task without having run it, after the current step.

@@ -13,14 +13,13 @@ use super::failure::Outcome;
 use super::nest::NestState;
 use super::record::{RareFields, TaskKey};
 use crate::context::SchedContext;
-use crate::core::{Core, Entry, NO_CODELET};
+use crate::core::{Core, Entry, TaskPlace};
 use crate::data::access::AccessList;
 use crate::data::replicated::ReplicatedData;
 use crate::data::{DataHeader, DataSize, Handle, Scratchpad};
 use crate::recording::Draft;
 use crate::worker::this_worker;
-use sched_core::ArchSet;
-use sched_graph::{AccessMode, ContextId, Where};
+use sched_graph::{AccessMode, Where};
 use sched_model::DataShape;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -144,31 +143,29 @@ impl Submitter {
     }
 
     /// Enters an access to several data, in the order of their ids, that is no task.
-    pub(crate) fn enter_turns(&self, accesses: &[(&Arc<DataHeader>, AccessMode)], rare: RareFields) -> TaskKey {
+    pub(crate) fn enter_turns(&self, accesses: &[Accessed<'_>], rare: RareFields) -> TaskKey {
+        let has_special = accesses.iter().any(|(header, _)| header.is_special());
+        self.enter_entry(rare, |core, place| {
+            let (entry, mut right) = (Entry::of_program(place, accesses, None), core.sole.enter());
+            match has_special {
+                true => core.enter_with_parts(entry, &mut right),
+                false => core.enter(entry, &mut right),
+            }
+        })
+    }
+
+    /// Enters what is no task: `enter` enters a place in the orders of its data, and returns its key and its number of
+    /// links.
+    pub(crate) fn enter_entry(
+        &self,
+        rare: RareFields,
+        enter: impl FnOnce(&Core, TaskPlace) -> (TaskKey, u32),
+    ) -> TaskKey {
         let core = &*self.core;
         core.own_accesses.begun.fetch_add(1, SeqCst);
         let place = core.take_fresh();
         *place.record.body.lock().rare(place.record) = rare;
-        let (archs, codelet) = (ArchSet::EMPTY, NO_CODELET);
-        let entry = Entry {
-            place,
-            context: ContextId::DEFAULT,
-            priority: 0,
-            archs,
-            codelet,
-            width: 1,
-            sched_data: 0,
-            footprint: 0,
-            after: &[],
-            accesses,
-        };
-        let has_special = accesses.iter().any(|(header, _)| header.is_special());
-        let mut right = core.sole.enter();
-        let (key, links) = match has_special {
-            true => core.enter_with_parts(entry, &mut right),
-            false => core.enter(entry, &mut right),
-        };
-        drop(right);
+        let (key, links) = enter(core, place);
         if core.roster.default.ahead.is_attended() {
             core.roster.default.ahead.note(place, key.sequence);
         }

@@ -163,6 +163,7 @@ impl Request<'_> {
             footprint,
             after: &self.after,
             accesses,
+            standing: None,
         }
     }
 

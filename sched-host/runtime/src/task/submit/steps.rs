@@ -171,6 +171,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             footprint: seen.footprint,
             after,
             accesses: if L::IS_EMPTY { &[] } else { &accesses },
+            standing: None,
         };
         let (key, links) = match seen.has_special {
             true => core.enter_with_parts(entry(), &mut right),
