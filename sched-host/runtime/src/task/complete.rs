@@ -32,7 +32,8 @@ pub(crate) struct WorkerScratch {
     will_pull: bool,
     /// Its deferred wake, if so, and the task that it goes on with.
     pub(crate) deferred: DeferredWake,
-    /// The only context that this worker serves, its number and its architecture: it may go on with a task that it makes ready.
+    /// The only context that this worker serves, its number and its architecture: it may go on with a task that it makes
+    /// ready.
     pub(crate) goes_on: Option<(ContextId, WorkerId, Arch)>,
     /// Slots to return to their codelets.
     freed: Freed,
