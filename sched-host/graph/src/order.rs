@@ -56,7 +56,7 @@ impl<T: Copy> AccessOrder<T> {
     /// which in turn wait for those before them. Earlier tasks for which `finished` holds may be forgotten.
     #[inline]
     pub fn access(&mut self, task: T, mode: AccessMode, wait_for: impl FnMut(T), finished: impl Fn(T) -> bool) {
-        self.before(mode).iter().copied().for_each(wait_for);
+        self.nearest(mode).iter().copied().for_each(wait_for);
         match mode {
             AccessMode::Read => join(&mut self.readers, task, &mut self.forget_at, finished),
             AccessMode::Commute | AccessMode::Redux if self.mode == mode && self.readers.is_empty() => {
@@ -106,7 +106,7 @@ impl<T: Copy> AccessOrder<T> {
     /// The tasks that an access in this mode must wait for now.
     #[inline]
     #[must_use]
-    pub fn before(&self, mode: AccessMode) -> &[T] {
+    pub fn nearest(&self, mode: AccessMode) -> &[T] {
         match mode {
             AccessMode::Scratch => &[],
             AccessMode::Read => &self.writers,
@@ -117,8 +117,8 @@ impl<T: Copy> AccessOrder<T> {
         }
     }
 
-    /// Forgets a task, which has ended.
-    pub fn forget(&mut self, ended: T)
+    /// Removes a task, which has ended, so that no access waits for it.
+    pub fn remove(&mut self, ended: T)
     where
         T: PartialEq,
     {

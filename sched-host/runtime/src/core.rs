@@ -1,9 +1,8 @@
-//! State that workers and submitters of a runtime share, and how a task enters it.
+//! State that workers and submitters of a runtime share.
 
 use super::Start;
 use super::backend::{Followers, ThreadBackend};
 use super::capture::Capture;
-use super::data::DataHeader;
 use super::parallel::combined::Combined;
 use super::parallel::crew::Crews;
 use super::task::ahead::Ahead;
@@ -12,27 +11,26 @@ use super::task::codelet::CodeletFacts;
 use super::task::job::Job;
 use super::task::nest::NestState;
 use super::task::outcomes::Outcomes;
-use super::task::record::{Dependent, Record, Records, TaskKey};
-use super::task::submit::{Restriction, TaskRef};
+use super::task::record::{Record, Records, TaskKey};
+use super::task::submit::Restriction;
 use super::wait::lease::QuietHook;
 use super::worker::progression::Progression;
 use super::worker::stats::WorkerCounters;
 use crate::context::{ContextCore, PolicyEnv, Roster};
 use crate::device::Device;
-use crate::recording::{Recorded, STANDING};
+use crate::recording::Recorded;
 use crate::wait::ended::Ended;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{ArchSet, Time, WorkerId, WorkerSet, fetch_to_write};
-use sched_graph::{AccessMode, AccessOrder, ContextId, Where};
+use sched_graph::{ContextId, Where};
 use sched_model::Models;
 use sched_sync::in_flight::Counts;
 use sched_sync::sole::{Right, Sole};
 use sched_trace::Recorder;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{faults_of, survey_of};
-use sched_tree::{ContextFacts, Fault, Ledger, NodeState, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
-use smallvec::SmallVec;
+use sched_tree::{ContextFacts, Fault, Ledger, NodeState, Part, Slot, SlotId, Tree, WorkerFacts};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
@@ -376,165 +374,12 @@ impl Core {
         self.ledger.slot(task.slot).head().sequence.load(Acquire) != task.sequence
     }
 
-    pub(crate) fn link(&self, before: TaskKey, dependent: Dependent) -> bool {
-        let TaskPlace { slot, record } = self.place(before.slot);
-        record.link(&slot.head().sequence, before.sequence, dependent)
-    }
-
-    /// Enters a task: numbers it and links it to those that it must wait for. Returns the number of links; the task
-    /// starts when its record is [submitted](Record::submitted) with that number.
-    #[inline(always)]
-    pub(crate) fn enter(&self, entry: Entry<'_>, right: &mut Right<'_>) -> (TaskKey, u32) {
-        let TaskPlace { slot, record } = entry.place;
-        let key = TaskKey { slot: slot.id(), sequence: self.number_tasks(1, right) };
-        let head = slot.head();
-        head.reset();
-        head.priority.store(entry.priority, Relaxed);
-        head.archs.store(entry.archs.bits(), Relaxed);
-        head.codelet.store(entry.codelet, Relaxed);
-        if entry.width > 1 {
-            head.width.store(entry.width, Relaxed);
-        }
-        if entry.sched_data != 0 {
-            head.set_sched_data(entry.sched_data);
-        }
-        head.footprint.store(entry.footprint, Relaxed);
-        record.open(&head.sequence, key.sequence, entry.context);
-        if entry.context != ContextId::DEFAULT {
-            self.roster.get(entry.context).in_flight.number();
-        }
-        let waits = !(entry.after.is_empty() && entry.accesses.is_empty());
-        let links = match (waits, self.has_standing.load(Relaxed)) {
-            (false, _) => 0,
-            (true, false) => self.link_all::<false>(key, &entry, right),
-            (true, true) => self.link_all::<true>(key, &entry, right),
-        };
-        (key, links)
-    }
-
     /// Restricts a task that is entered, and not submitted yet, to these places.
     #[cold]
     pub(crate) fn restrict(&self, place: TaskPlace, restriction: &Restriction) {
         let head = place.slot.head();
         head.archs.store(restriction.archs.bits(), Relaxed);
         restriction.workers.iter().for_each(|workers| self.ledger.restrict(head, workers));
-    }
-
-    /// Links a task to those that it must wait for, and returns their number. `STANDS`: whether orders may have
-    /// standing entries.
-    #[inline(never)]
-    fn link_all<const STANDS: bool>(&self, key: TaskKey, entry: &Entry<'_>, right: &mut Right<'_>) -> u32 {
-        let Entry { place: TaskPlace { slot, record }, after, accesses, standing, .. } = *entry;
-        slot.set_phase(Phase::Waiting);
-        let (mut links, mut seen) = (0, Seen::default());
-        for before in after.iter().map(|task| task.key) {
-            if seen.is_again(before.sequence) {
-                continue;
-            }
-            if self.link(before, Dependent::new(key.slot, true)) {
-                links += 1;
-            } else {
-                // It has ended. If it failed, this task is cancelled.
-                if let Some(cause) = self.outcomes.cause(before.sequence) {
-                    record.body.lock().rare(record).cancelled = Some(cause);
-                }
-            }
-        }
-        let named = *standing.unwrap_or(&key);
-        let mut access = |order: &mut AccessOrder<TaskKey>, mode| {
-            let link = |before: TaskKey| {
-                if !seen.is_again(before.sequence) {
-                    links += u32::from(self.link(before, Dependent::new(key.slot, false)));
-                }
-            };
-            // A standing entry opens again.
-            order.access(named, mode, link, |old| (!STANDS || old.sequence & STANDING == 0) && self.is_ended(old));
-        };
-        match right {
-            Right::Alone(alone) => {
-                for (header, mode) in accesses {
-                    header.order.alone(alone, |order| {
-                        if STANDS {
-                            self.disturb(header, order, *mode, standing);
-                        }
-                        access(order, *mode);
-                    });
-                }
-            }
-            // All orders are locked at once, in the order of data ids, so that two concurrent submissions have the same
-            // order on all data.
-            Right::Shared(shared) => {
-                let locked = accesses.iter().map(|(header, mode)| (header.order.shared(*shared), *mode));
-                let mut locked: SmallVec<[_; 8]> = locked.collect();
-                locked.iter_mut().for_each(|(order, mode)| order.with(|order| access(order, *mode)));
-            }
-        }
-        links
-    }
-}
-
-/// The first tasks that a task waits for. Often it waits for the same one for several data: because that writes what it
-/// reads, and reads what it writes.
-#[derive(Default)]
-struct Seen {
-    /// Their sequences.
-    tasks: [u64; 8],
-    count: usize,
-}
-
-impl Seen {
-    /// Whether the task of this sequence is one of them; otherwise it is from now on, if there is room.
-    #[inline]
-    fn is_again(&mut self, task: u64) -> bool {
-        if self.tasks[..self.count].contains(&task) {
-            return true;
-        }
-        if let Some(place) = self.tasks.get_mut(self.count) {
-            *place = task;
-            self.count += 1;
-        }
-        false
-    }
-}
-
-/// Arguments of [`Core::enter`].
-pub(crate) struct Entry<'a> {
-    pub(crate) place: TaskPlace,
-    /// Number of its context.
-    pub(crate) context: ContextId,
-    pub(crate) priority: i32,
-    pub(crate) archs: ArchSet,
-    pub(crate) codelet: u32,
-    pub(crate) width: u16,
-    pub(crate) sched_data: u64,
-    pub(crate) footprint: u64,
-    pub(crate) after: &'a [TaskRef],
-    /// In the order of data ids, each data once.
-    pub(crate) accesses: &'a [(&'a Arc<DataHeader>, AccessMode)],
-    /// What orders name it by, if not by its own key; see [`standing`](crate::recording::standing).
-    pub(crate) standing: Option<&'a TaskKey>,
-}
-
-impl<'a> Entry<'a> {
-    /// An access of the program itself, or of what stands for it.
-    pub(crate) fn of_program(
-        place: TaskPlace,
-        accesses: &'a [(&'a Arc<DataHeader>, AccessMode)],
-        standing: Option<&'a TaskKey>,
-    ) -> Entry<'a> {
-        Entry {
-            place,
-            context: ContextId::DEFAULT,
-            priority: 0,
-            archs: ArchSet::EMPTY,
-            codelet: NO_CODELET,
-            width: 1,
-            sched_data: 0,
-            footprint: 0,
-            after: &[],
-            accesses,
-            standing,
-        }
     }
 }
 

@@ -34,7 +34,6 @@ pub(crate) use draft::{Draft, DraftTask};
 pub(crate) use job::{RecordedJob, TypedRecordedJob};
 pub(crate) use planned::Replayed;
 pub(crate) use recorded::Recorded;
-pub(crate) use standing::STANDING;
 
 use self::kept::Changing;
 use crate::data::access::AccessList;
@@ -45,7 +44,7 @@ use crate::wait::data::Data;
 use crate::{Runtime, core::Core};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering::*};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
 
 /// Captures tasks; see [`Runtime::record`].
 pub struct Recorder {
@@ -57,6 +56,15 @@ impl fmt::Debug for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Recorder").field("tasks", &self.draft.len()).finish_non_exhaustive()
     }
+}
+
+/// Bit of the [numbers](new_number) of recordings and their standing entries, which runtimes and tasks do not have.
+pub(crate) const OF_RECORDINGS: u64 = 1 << 63;
+
+/// A number that nothing else has.
+fn new_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    OF_RECORDINGS | NEXT.fetch_add(1, Relaxed)
 }
 
 impl Recorder {

@@ -7,6 +7,7 @@ pub(crate) mod cancel;
 pub(crate) mod codelet;
 pub(crate) mod codelets;
 pub(crate) mod complete;
+pub(crate) mod entry;
 pub(crate) mod failure;
 pub(crate) mod job;
 pub(crate) mod measure;

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use sched_graph::{AccessMode, Where};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::AtomicU32;
 
 /// See the [module](self).
 pub(crate) struct Draft {
@@ -45,13 +45,9 @@ pub(crate) struct DraftTask {
     pub(crate) after: Vec<u32>,
 }
 
-/// Bit of the ids of recordings, which those of runtimes do not have.
-const RECORDING: u64 = 1 << 63;
-
 impl Default for Draft {
     fn default() -> Draft {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        Draft { id: RECORDING | NEXT.fetch_add(1, Relaxed), state: Mutex::default() }
+        Draft { id: super::new_number(), state: Mutex::default() }
     }
 }
 

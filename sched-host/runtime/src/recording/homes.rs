@@ -53,8 +53,8 @@ impl Homes {
     /// Where each task is at home if these are the workers.
     fn among(&self, workers: &WorkerSet, arch: impl Fn(WorkerId) -> Arch) -> impl Iterator<Item = Option<WorkerId>> {
         let workers: Vec<WorkerId> = workers.iter().collect();
-        let are_alike = workers.windows(2).all(|pair| arch(pair[0]) == arch(pair[1]));
-        let count = if are_alike { workers.len() as u64 } else { 0 };
+        let are_equal = workers.windows(2).all(|pair| arch(pair[0]) == arch(pair[1]));
+        let count = if are_equal { workers.len() as u64 } else { 0 };
         self.beside.iter().map(move |(place, width)| {
             let (place, width) = (u64::from(*place), u64::from(*width));
             (count > 1 && width >= count).then(|| workers[(place * count / width) as usize])

@@ -23,20 +23,20 @@
 //! entered so, whose orders are others.
 
 use super::recorded::{Accesses, Recorded};
-use crate::core::{Core, Entry, NO_CODELET, TaskPlace};
+use super::{OF_RECORDINGS, new_number};
+use crate::core::{Core, NO_CODELET, TaskPlace};
 use crate::data::DataHeader;
 use crate::task::complete::WorkerScratch;
+use crate::task::entry::Entry;
 use crate::task::record::TaskKey;
 use crate::task::submit::Accessed;
 use parking_lot::Mutex;
 use sched_graph::{AccessMode, AccessOrder, ContextId};
 use sched_sync::sole::Right;
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::*};
-
-/// Bit of the sequences of standing entries, which those of tasks do not have.
-pub(crate) const STANDING: u64 = 1 << 63;
+use std::sync::atomic::Ordering::*;
 
 /// See the [module](self).
 #[derive(Default)]
@@ -58,7 +58,7 @@ impl Standing {
         let mut state = self.0.lock();
         state.is_entered = false;
         if let Some(key) = &mut state.key {
-            key.sequence = new_sequence();
+            key.sequence = new_number();
         }
     }
 
@@ -71,18 +71,13 @@ impl Standing {
     }
 }
 
-fn new_sequence() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    STANDING | NEXT.fetch_add(1, Relaxed)
-}
-
 impl Recorded {
     /// Enters a replay, whose entry is in `place`, in the orders of its data. Returns its key and its number of links.
     pub(super) fn enter(self: &Arc<Recorded>, core: &Core, place: TaskPlace, accesses: &Accesses) -> (TaskKey, u32) {
         let mut right = core.sole.enter();
         let mut state = self.standing.0.lock();
         let stands = !accesses.has_special && matches!(right, Right::Alone(_));
-        let key = stands.then(|| *state.key.get_or_insert_with(|| self.found(core)));
+        let key = stands.then(|| *state.key.get_or_insert_with(|| self.new_standing_entry(core)));
         let entered: Vec<Accessed<'_>> = if stands && state.is_entered {
             let disturbed = std::mem::take(&mut state.disturbed);
             let place = |id: &u64| accesses.list.binary_search_by_key(id, |(header, _)| header.id).ok();
@@ -105,13 +100,13 @@ impl Recorded {
         }
     }
 
-    /// A standing entry, which is closed.
-    fn found(self: &Arc<Recorded>, core: &Core) -> TaskKey {
+    /// One that is closed.
+    fn new_standing_entry(self: &Arc<Recorded>, core: &Core) -> TaskKey {
         core.has_standing.store(true, Relaxed);
         let TaskPlace { slot, record } = core.take_fresh();
         slot.head().codelet.store(NO_CODELET, Relaxed);
         record.body.lock().rare(record).launches = Some(Arc::clone(self));
-        TaskKey { slot: slot.id(), sequence: new_sequence() }
+        TaskKey { slot: slot.id(), sequence: new_number() }
     }
 
     /// Closes the standing entry, if the replay that ends has opened it, and has those released that wait for it.
@@ -137,12 +132,13 @@ impl Core {
         mode: AccessMode,
         own: Option<&TaskKey>,
     ) {
-        own.into_iter().for_each(|own| order.forget(*own));
-        while let Some(closed) = order.before(mode).iter().copied().find(|key| {
-            let stands = key.sequence & STANDING != 0;
-            stands && !self.note_disturbed(*key, header)
-        }) {
-            order.forget(closed);
+        own.into_iter().for_each(|own| order.remove(*own));
+        let standing = order.nearest(mode).iter().filter(|key| key.sequence & OF_RECORDINGS != 0).copied();
+        let standing: SmallVec<[TaskKey; 2]> = standing.collect();
+        for key in standing {
+            if !self.note_disturbed(key, header) {
+                order.remove(key);
+            }
         }
     }
 

@@ -37,7 +37,7 @@ use super::record::Body;
 use crate::backend::ThreadBackend;
 use crate::core::{Core, NO_CODELET, TaskPlace};
 use crate::data::DataHeader;
-use crate::recording::STANDING;
+use crate::recording::OF_RECORDINGS;
 use sched_core::{DataAccess, Estimate, MemoryNode, Stage, WorkerId};
 use sched_graph::ContextId;
 use sched_sync::follow::Follow;
@@ -166,7 +166,7 @@ impl Ahead {
         let Some(core) = self.core.get().and_then(Weak::upgrade) else { return List::default() };
         let line = |slot: &Slot| {
             let sequence = slot.head().sequence.load(Acquire);
-            (sequence != 0 && sequence & STANDING == 0).then(|| Line { sequence, place: core.place(slot.id()) })
+            (sequence != 0 && sequence & OF_RECORDINGS == 0).then(|| Line { sequence, place: core.place(slot.id()) })
         };
         // The context is read between two reads of the sequence, so it belongs to that task.
         let is_ours = |line: &Line| line.place.record.context() == self.context && !line.has_ended();

@@ -1,8 +1,9 @@
 //! Submission of tasks that name parts of data, or data that a scope lent.
 
+use super::entry::Entry;
 use super::failure::SubmitError;
 use super::record::{Dependent, TaskKey};
-use crate::core::{Core, Entry};
+use crate::core::Core;
 use crate::data::DataHeader;
 use crate::data::whole::Part;
 use sched_graph::AccessMode;

@@ -9,11 +9,12 @@ pub(crate) use steps::{Accessed, Restriction};
 
 use super::after::After;
 use super::codelet::{Codelet, CodeletBuilder};
+use super::entry::Entry;
 use super::failure::Outcome;
 use super::nest::NestState;
 use super::record::{RareFields, TaskKey};
 use crate::context::SchedContext;
-use crate::core::{Core, Entry, TaskPlace};
+use crate::core::{Core, TaskPlace};
 use crate::data::access::AccessList;
 use crate::data::replicated::ReplicatedData;
 use crate::data::{DataHeader, DataSize, Handle, Scratchpad};

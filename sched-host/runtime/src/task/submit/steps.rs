@@ -2,10 +2,11 @@
 
 use super::{TaskBuilder, TaskRef};
 use crate::context::{ContextCore, SchedContext, current};
-use crate::core::{Core, Entry, TaskPlace};
+use crate::core::{Core, TaskPlace};
 use crate::data::access::AccessList;
 use crate::data::{DataHeader, InOrder};
 use crate::task::codelet::CodeletFacts;
+use crate::task::entry::Entry;
 use crate::task::failure::SubmitError;
 use crate::task::job::put_job;
 use crate::task::record::RareFields;
