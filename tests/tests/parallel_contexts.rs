@@ -6,8 +6,9 @@ use sched_host::context::SchedContext;
 use sched_host::runtime::{Codelet, Runtime};
 use sched_host::topology::Topology;
 use sched_tests::conformance::Origin;
+use sched_tests::meanwhile::submit_meanwhile;
 use sched_tests::stock::{self, policy};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -104,38 +105,15 @@ impl Counted {
     }
 }
 
-/// Submits all tasks to the contexts in turn from two threads, while `change` is called again and again.
-fn run_while(tasks: usize, contexts: &[SchedContext], runtime: &Runtime, change: impl Fn(u32) + Sync) {
+/// Submits all tasks to the contexts in turn from two threads, while `change` is called again and again. Each task
+/// runs once.
+fn run_while(tasks: usize, contexts: &[SchedContext], runtime: &Runtime, change: impl FnMut(usize) + Send) {
     let counted = Counted::new(runtime, tasks);
-    let stop = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let submitters: Vec<_> = (0..2)
-            .map(|part| {
-                let counted = &counted;
-                scope.spawn(move || {
-                    for task in (part..tasks).step_by(2) {
-                        counted.submit(runtime, &contexts[task / 2 % contexts.len()], task);
-                    }
-                })
-            })
-            .collect();
-        let changer = scope.spawn(|| {
-            // At least once, even if this thread starts late.
-            for number in 0.. {
-                change(number);
-                if stop.load(SeqCst) {
-                    break;
-                }
-            }
-            // The worker removed last is present again.
-            contexts.iter().for_each(|context| context.add_workers(0..4).expect("there are these workers"));
-        });
-        submitters.into_iter().for_each(|submitter| submitter.join().expect("it submits"));
-        let ended = runtime.wait_all();
-        stop.store(true, SeqCst);
-        ended.expect("every task runs");
-        changer.join().expect("it changes");
-    });
+    let submitter = |part: usize| {
+        let counted = &counted;
+        move |task: usize| counted.submit(runtime, &contexts[task % contexts.len()], 2 * task + part)
+    };
+    submit_meanwhile(runtime, (2, tasks / 2), submitter, change).expect("every task runs");
     counted.assert_once(runtime);
 }
 
@@ -194,7 +172,7 @@ fn parallel_tasks_run_once_while_members_of_teams_come_and_go() {
         let runtime = start(origin);
         let contexts = [context(&runtime, "a", 0..4), context(&runtime, "b", 0..4)];
         run_while(600, &contexts, &runtime, |change| {
-            let (context, worker) = (&contexts[change as usize / 5 % 2], change % 4);
+            let (context, worker) = (&contexts[change / 5 % 2], change as u32 % 4);
             context.remove_workers([worker, (worker + 1) % 4]).expect("there are these workers");
             context.add_workers([(worker + 1) % 4, (worker + 2) % 4]).expect("there are these workers");
         });
@@ -207,12 +185,12 @@ fn parallel_tasks_run_once_while_policies_and_members_change_at_once() {
         let runtime = start(origin);
         let contexts = [context(&runtime, "a", 0..4), context(&runtime, "b", 0..4)];
         run_while(400, &contexts, &runtime, |change| {
-            let context = &contexts[change as usize % 2];
+            let (context, worker) = (&contexts[change % 2], change as u32 / 8 % 4);
             match change / 2 % 4 {
                 0 => context.swap_policy("tree-pheft").expect("it fits"),
-                1 => context.remove_workers([change / 8 % 4]).expect("there is this worker"),
+                1 => context.remove_workers([worker]).expect("there is this worker"),
                 2 => context.swap_policy("tree-eager").expect("it fits"),
-                _ => context.add_workers([change / 8 % 4]).expect("there is this worker"),
+                _ => context.add_workers([worker]).expect("there is this worker"),
             }
         });
     }

@@ -8,13 +8,13 @@ use sched_host::runtime::{Builder, Codelet, Context, Handle, Many, Read, ReadWri
 use sched_host::sim::{Platform, Simulation};
 use sched_host::trace::{Event, EventLog};
 use sched_tests::hold::Hold;
+use sched_tests::meanwhile::submit_meanwhile;
 use sched_tests::onlooker::{Onlooker, seen};
 use sched_tests::place;
 use sched_tests::stock::{EAGER, builder, policy, registry};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread;
 use std::time::Duration;
 
 /// A runtime whose root is the onlooker of this number.
@@ -322,10 +322,11 @@ fn submit_randomly(
     data: &[Handle<u64>],
     codelets: &[Counted],
     ended: &Counts,
-) {
+) -> impl FnMut(usize) {
     let mut random = Random(thread as u64);
     let mut before = None;
-    for task in thread * PER_THREAD..(thread + 1) * PER_THREAD {
+    move |number| {
+        let task = thread * PER_THREAD + number;
         let mut pick = || -> Vec<usize> {
             let mut chosen: Vec<usize> = (0..random.below(3)).map(|_| random.below(20) as usize).collect();
             chosen.sort_unstable();
@@ -361,32 +362,14 @@ fn every_task_ends_once_however_the_policy_changes_and_whatever_fails() {
     );
     let data: Vec<_> = (0..40).map(|_| runtime.register(0_u64)).collect();
     let codelets = counting_codelets(&runtime, &ran, &ended);
-    let stop = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let submitters: Vec<_> = (0..THREADS)
-            .map(|thread| {
-                let (runtime, other, data, codelets, ended) = (&runtime, &other, &data, &codelets, &ended);
-                scope.spawn(move || {
-                    submit_randomly(thread, runtime, other, data, codelets, ended);
-                })
-            })
-            .collect();
-        let swapper = scope.spawn(|| {
-            let turns = ["tree-ws", "tree-plan", "tree-heft", "tree-plan", "tree-eager", "tree-plan"];
-            for (number, name) in turns.iter().cycle().enumerate() {
-                if stop.load(SeqCst) {
-                    break;
-                }
-                let context = if number % 3 == 0 { other.clone() } else { runtime.default_context() };
-                context.swap_policy_value(shipped(name)).expect("it fits");
-            }
-        });
-        submitters.into_iter().for_each(|submitter| submitter.join().expect("it submits"));
-        let end = runtime.wait_all();
-        stop.store(true, SeqCst);
-        assert!(!matches!(end, Err(sched_host::runtime::RunError::Stalled(_))), "{end:?}");
-        swapper.join().expect("it swaps");
-    });
+    let submitter = |thread| submit_randomly(thread, &runtime, &other, &data, &codelets, &ended);
+    let swap = |number: usize| {
+        let turns = ["tree-ws", "tree-plan", "tree-heft", "tree-plan", "tree-eager", "tree-plan"];
+        let context = if number.is_multiple_of(3) { other.clone() } else { runtime.default_context() };
+        context.swap_policy_value(shipped(turns[number % turns.len()])).expect("it fits");
+    };
+    let end = submit_meanwhile(&runtime, (THREADS, PER_THREAD), submitter, swap);
+    assert!(!matches!(end, Err(sched_host::runtime::RunError::Stalled(_))), "{end:?}");
     for task in 0..ALL {
         let (ran, ended) = (ran[task].load(SeqCst), ended[task].load(SeqCst));
         // What was cancelled did not run, and submitted nothing.

@@ -6,8 +6,9 @@ use sched_host::runtime::{Codelet, Outcome, ReadWrite, RunError, Runtime, Submit
 use sched_host::tree::FaultKind;
 use sched_tests::bad::Bad;
 use sched_tests::hold::Hold;
+use sched_tests::meanwhile::submit_meanwhile;
 use sched_tests::stock::{EAGER, SHAPES, builder, policy};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -127,38 +128,21 @@ fn workers_come_and_go_while_tasks_run() {
                 counter[*call.params].fetch_add(1, SeqCst);
             })
             .build();
-        let stop = AtomicBool::new(false);
-        let changes = thread::scope(|scope| {
-            let submitters: Vec<_> = (0..2)
-                .map(|number| {
-                    let (runtime, count, contexts) = (&runtime, &count, &contexts);
-                    scope.spawn(move || {
-                        for task in (number..TASKS).step_by(2) {
-                            let task = runtime.task_with(count, task, ()).context(&contexts[task / 2 % 2]);
-                            task.submit().expect("the task is sound");
-                        }
-                    })
-                })
-                .collect();
-            let changer = scope.spawn(|| {
-                let mut changes = 0_u32;
-                while !stop.load(SeqCst) {
-                    let context = &contexts[changes as usize / 3 % 2];
-                    let (one, other) = (changes % 4, changes / 4 % 4);
-                    context.remove_workers([one, other]).expect("there are these workers");
-                    context.add_workers([other, (one + 2) % 4]).expect("there are these workers");
-                    changes += 1;
-                }
-                contexts.iter().for_each(|context| context.add_workers([0]).expect("there is this worker"));
-                changes
-            });
-            submitters.into_iter().for_each(|submitter| submitter.join().expect("it submits"));
-            let ended = runtime.wait_all();
-            stop.store(true, SeqCst);
-            ended.expect("every task runs");
-            changer.join().expect("it changes")
-        });
-        assert!(changes > 0);
+        let submitter = |number: usize| {
+            let (runtime, count, contexts) = (&runtime, &count, &contexts);
+            move |task: usize| {
+                let new = runtime.task_with(count, 2 * task + number, ()).context(&contexts[task % 2]);
+                new.submit().expect("the task is sound");
+            }
+        };
+        let change = |changes: usize| {
+            let context = &contexts[changes / 3 % 2];
+            let (one, other) = (changes as u32 % 4, changes as u32 / 4 % 4);
+            context.remove_workers([one, other]).expect("there are these workers");
+            // No context is without workers for long.
+            context.add_workers([other, (one + 2) % 4]).expect("there are these workers");
+        };
+        submit_meanwhile(&runtime, (2, TASKS / 2), submitter, change).expect("every task runs");
         assert!(runs.iter().all(|runs| runs.load(SeqCst) == 1), "each task once");
         assert_eq!(contexts.iter().map(|context| context.stats().finished).sum::<u64>(), TASKS as u64);
         assert_eq!(runtime.faults(), []);

@@ -9,8 +9,9 @@ use sched_host::tree::FaultKind;
 use sched_tests::awkward::{Hanging, Unbuildable, hold_pushes};
 use sched_tests::bad::Bad;
 use sched_tests::hold::{Held, Hold};
+use sched_tests::meanwhile::submit_meanwhile;
 use sched_tests::stock::{EAGER, SHAPES, builder, policy, runtime};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -99,62 +100,27 @@ fn tasks_keep_their_order() {
     assert_eq!(*order.lock().expect("nobody panics"), (0..20).collect::<Vec<_>>());
 }
 
-/// Lets those go on who wait for swaps, when there are no more, also by a panic.
-struct NoMore<'a>(&'a AtomicUsize);
-
-impl Drop for NoMore<'_> {
-    fn drop(&mut self) {
-        self.0.store(usize::MAX, SeqCst);
-    }
-}
-
 #[test]
 fn tasks_run_once_however_often_the_policy_changes() {
     const THREADS: usize = 3;
     const TASKS: usize = 2000;
-    /// Number of swaps before the second half of the tasks is submitted.
-    const SWAPS: usize = 4;
     let runtime = builder(EAGER, 3, Vec::new()).unchecked().build().expect("it starts");
     let counted = Counted::new(&runtime, THREADS * TASKS);
     let chain = runtime.register(0_u64);
     let step = runtime.codelet::<(ReadWrite<u64>,), ()>("step").cpu("step", |_, (step,)| *step += 1).build();
-    let (stop, swaps) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let made = thread::scope(|scope| {
-        let submitters: Vec<_> = (0..THREADS)
-            .map(|thread| {
-                let (runtime, counted, chain, step, swaps) = (&runtime, &counted, &chain, &step, &swaps);
-                scope.spawn(move || {
-                    for task in thread * TASKS..(thread + 1) * TASKS {
-                        while task % TASKS == TASKS / 2 && swaps.load(SeqCst) < SWAPS {
-                            thread::yield_now();
-                        }
-                        let priority = (task % 5) as i32;
-                        let task = runtime.task_with(&counted.codelet, task, ()).priority(priority);
-                        task.submit().expect("the task is sound");
-                        runtime.task(step, (chain,)).submit().expect("the task is sound");
-                    }
-                })
-            })
-            .collect();
-        let swapper = scope.spawn(|| {
-            let (context, _no_more) = (runtime.default_context(), NoMore(&swaps));
-            let mut made = 0;
-            while !stop.load(SeqCst) {
-                context.swap_policy_value(policy(SHAPES[made % SHAPES.len()])).expect("it fits");
-                made += 1;
-                swaps.store(made, SeqCst);
-            }
-            made
-        });
-        submitters.into_iter().for_each(|submitter| submitter.join().expect("it submits"));
-        let ended = runtime.wait_all();
-        stop.store(true, SeqCst);
-        ended.expect("every task runs");
-        swapper.join().expect("it swaps")
-    });
+    let submitter = |thread: usize| {
+        let (runtime, counted, chain, step) = (&runtime, &counted, &chain, &step);
+        move |task: usize| {
+            let new = runtime.task_with(&counted.codelet, thread * TASKS + task, ()).priority((task % 5) as i32);
+            new.submit().expect("the task is sound");
+            runtime.task(step, (chain,)).submit().expect("the task is sound");
+        }
+    };
+    let context = runtime.default_context();
+    let swap = |swaps: usize| context.swap_policy_value(policy(SHAPES[swaps % SHAPES.len()])).expect("it fits");
+    submit_meanwhile(&runtime, (THREADS, TASKS), submitter, swap).expect("every task runs");
     counted.assert_once();
     assert_eq!(*runtime.read(&chain).expect("the data is good"), (THREADS * TASKS) as u64);
-    assert!(made >= SWAPS, "{made} swaps");
     assert_eq!(runtime.faults(), []);
 }
 
