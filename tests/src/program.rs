@@ -4,7 +4,7 @@ use crate::fixtures;
 use serde_json::Value;
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// Result of a program run.
 #[derive(Clone, Debug)]
@@ -13,8 +13,24 @@ pub struct Ran {
     pub code: i32,
     /// Its standard output.
     pub out: String,
-    /// Its standard error.
+    /// Its standard error, without the next.
     pub err: String,
+    /// Lines of its standard error that warn of the machine: tests may run where there are few cores, or not all may
+    /// be used.
+    pub of_machine: String,
+}
+
+/// How warnings of the machine begin. They stand on lines of their own.
+const OF_MACHINE: [&str; 3] = ["oversubscribed: ", "quota: ", "restricted: "];
+
+/// Parts a standard error into what is not of the machine and what is.
+fn part(err: &str) -> (String, String) {
+    err.split_inclusive('\n').fold(Default::default(), |(mut others, mut of_machine), line| {
+        let warning = line.strip_prefix("warning: ").or_else(|| line.strip_prefix("{\"warning\":\""));
+        let is_of_machine = warning.is_some_and(|text| OF_MACHINE.iter().any(|begins| text.starts_with(begins)));
+        if is_of_machine { &mut of_machine } else { &mut others }.push_str(line);
+        (others, of_machine)
+    })
 }
 
 impl Ran {
@@ -36,10 +52,19 @@ impl Ran {
                 other => break other.unwrap_or_else(|error| panic!("{command:?}: {error}")),
             }
         };
+        Ran::ended(&output)
+    }
+
+    /// A program that has ended.
+    ///
+    /// # Panics
+    /// If a signal has ended it.
+    #[must_use]
+    pub fn ended(output: &Output) -> Ran {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
-        let code = output.status.code().unwrap_or_else(|| panic!("{command:?}: {}\n{err}", output.status));
-        Ran { code, out, err }
+        let (out, (err, of_machine)) = (text(&output.stdout), part(&text(&output.stderr)));
+        let code = output.status.code().unwrap_or_else(|| panic!("{}\n{err}", output.status));
+        Ran { code, out, err, of_machine }
     }
 
     /// Its standard output as JSON.

@@ -5,7 +5,7 @@ use sched_host::plugin::Registry;
 use sched_host::policy::{Policy, parse};
 use sched_host::runtime::{Builder, Runtime};
 use sched_host::topology::Topology;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A registry of the stock components and those of a package `test`.
@@ -29,20 +29,16 @@ pub fn policy(tree: &str) -> Policy {
     policies.remove(0)
 }
 
-/// A builder of a runtime whose workers are not bound: there may be more workers than cores.
+/// A builder of a runtime that takes this machine for one of eight cores, whatever it has and may be used of it. Its
+/// workers are not bound: there may be more of them than cores.
 ///
 /// # Panics
 /// If the text or a component is invalid.
 pub fn builder(tree: &str, workers: usize, test: Vec<Offer>) -> Builder {
-    // Exploring the machine takes longer than most tests.
-    static MACHINE: OnceLock<Topology> = OnceLock::new();
-    let explored = || Topology::this_machine().expect("the machine can be explored");
-    // Miri has no hwloc.
-    let machine = MACHINE.get_or_init(|| if cfg!(miri) { Topology::flat(8) } else { explored() });
     let builder = Runtime::builder()
         .policy_value(policy(tree))
         .registry(registry(test))
-        .topology(machine.clone())
+        .topology(Topology::flat(8))
         .workers(workers)
         .bind(false);
     // Nor does Miri get far in the seconds after which a run is taken for stalled.
