@@ -239,12 +239,12 @@ impl Recording {
     /// [`ReplayError::Params`] for another type.
     pub fn set_params<P: Send + 'static>(&self, task: TaskRef, mut params: P) -> Result<(), ReplayError> {
         let shared = &self.shared;
-        if task.runtime != shared.id {
+        if !task.is_of(shared.id) {
             return Err(ReplayError::Foreign { what: "a task", of: "recording" });
         }
         let found = shared.changing(|_, right| {
             let mut is_of_type = false;
-            let job = shared.job(task.key.sequence as usize - 1);
+            let job = shared.job(task.sequence() as usize - 1);
             job.change_params(right, &mut |place| {
                 if let Some(place) = place.downcast_mut::<P>() {
                     std::mem::swap(place, &mut params);
@@ -256,7 +256,7 @@ impl Recording {
         // The old value is dropped when the change has ended.
         match found? {
             true => Ok(()),
-            false => Err(ReplayError::Params { task: task.key.sequence, given: std::any::type_name::<P>() }),
+            false => Err(ReplayError::Params { task: task.sequence(), given: std::any::type_name::<P>() }),
         }
     }
 

@@ -190,15 +190,16 @@ impl Runtime {
     /// # Panics
     /// If the task belongs to another runtime, or a callback that [has data](Self::acquire_read) calls it.
     pub fn wait(&self, task: TaskRef) -> Result<Outcome, RunError> {
-        assert!(task.runtime == self.core.id, "a task is waited for with the runtime that it was submitted to");
+        assert!(task.is_of(self.core.id), "a task is waited for with the runtime that it was submitted to");
         assert!(!is_in_callback(&self.core), "{}", in_callback("a task is waited for"));
         let core = &self.core;
-        if !core.is_ended(task.key) {
-            let current = &core.ledger.slot(task.key.slot).head().sequence;
-            core.records.get(task.key.slot).watch(current, task.key.sequence);
-            core.wait_until(None, Looks::Often, || core.is_ended(task.key))?;
+        let key = task.key();
+        if !core.is_ended(key) {
+            let current = &core.ledger.slot(key.slot).head().sequence;
+            core.records.get(key.slot).watch(current, key.sequence);
+            core.wait_until(None, Looks::Often, || core.is_ended(key))?;
         }
-        Ok(self.core.outcomes.outcome(task.key.sequence))
+        Ok(self.core.outcomes.outcome(key.sequence))
     }
 
     /// Whether a task has ended, in whatever way.
@@ -207,8 +208,8 @@ impl Runtime {
     /// If the task belongs to another runtime.
     #[must_use]
     pub fn is_done(&self, task: TaskRef) -> bool {
-        assert!(task.runtime == self.core.id, "a task is asked for with the runtime that it was submitted to");
-        self.core.is_ended(task.key)
+        assert!(task.is_of(self.core.id), "a task is asked for with the runtime that it was submitted to");
+        self.core.is_ended(task.key())
     }
 
     /// Reads data in its turn: after every task submitted so far that writes it. Later tasks that write it wait until

@@ -2,6 +2,7 @@
 //! quality. The reference data is not part of the repository; where it is absent, the tests are reported as skipped.
 #![expect(clippy::print_stdout, reason = "the table is what the test is read for")]
 
+mod losses;
 mod machines;
 mod workloads;
 

@@ -83,7 +83,7 @@ impl Submitter {
         }
         let entry = RareFields { launches: Some(Arc::clone(recorded)), ..RareFields::default() };
         let key = self.enter_entry(entry, |core, place| recorded.enter(core, place, &accesses));
-        Ok(TaskRef { key, runtime: core.id })
+        Ok(TaskRef::new(key, core.id))
     }
 
     /// The context of a replay, which counts its tasks from now on, and the priority of tasks that ask for none.

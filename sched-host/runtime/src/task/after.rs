@@ -1,6 +1,10 @@
 //! What a task can wait for in addition to the order by data.
 
 use super::submit::TaskRef;
+use smallvec::SmallVec;
+
+/// The tasks that a new one is to wait for. Few fit in place: builders are passed on by value.
+pub(super) type AfterTasks = SmallVec<[TaskRef; 4]>;
 
 /// What a task can [wait for](crate::TaskBuilder::after): a task, or a list of tasks.
 pub trait After {

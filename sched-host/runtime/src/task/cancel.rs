@@ -46,8 +46,8 @@ impl Submitter {
     /// # Panics
     /// If the task belongs to another runtime.
     pub fn cancel(&self, task: TaskRef) -> bool {
-        assert!(task.runtime == self.core.id, "a task is cancelled with the runtime that it was submitted to");
-        self.core.withdraw(task.key, None)
+        assert!(task.is_of(self.core.id), "a task is cancelled with the runtime that it was submitted to");
+        self.core.withdraw(task.key(), None)
     }
 
     /// [Cancels](Self::cancel) all tasks that have not begun, in every context. Returns their number; tasks of replays

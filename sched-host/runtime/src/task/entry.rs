@@ -100,7 +100,7 @@ impl Core {
         let Entry { place: TaskPlace { slot, record }, after, accesses, standing, .. } = *entry;
         slot.set_phase(Phase::Waiting);
         let (mut links, mut seen) = (0, Seen::default());
-        for before in after.iter().map(|task| task.key) {
+        for before in after.iter().map(|task| task.key()) {
             if seen.is_again(before.sequence) {
                 continue;
             }

@@ -195,7 +195,7 @@ impl Request<'_> {
             list.push((header, mode));
         }
         let is_known = |task: TaskKey| core.is_ended(task) || inner.tasks.contains(&task.sequence);
-        if !self.after.iter().all(|task| is_known(task.key)) {
+        if !self.after.iter().all(|task| is_known(task.key())) {
             return Err(refused("it waits for a task outside, which may wait for the one that it is nested in"));
         }
         let is_free = |(header, mode): &(&Arc<DataHeader>, AccessMode)| match header.part() {

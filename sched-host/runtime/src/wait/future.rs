@@ -119,7 +119,7 @@ impl Submitter {
     /// If the task belongs to another runtime. A poll panics inside a task of this runtime, which might wait for
     /// itself.
     pub fn ended(&self, task: TaskRef) -> TaskEnded<'_> {
-        assert!(task.runtime == self.core.id, "a task is awaited with the runtime that it was submitted to");
+        assert!(task.is_of(self.core.id), "a task is awaited with the runtime that it was submitted to");
         TaskEnded { core: &self.core, task, id: self.core.outcomes.wakers.next.fetch_add(1, Relaxed) }
     }
 }
@@ -129,7 +129,7 @@ impl Future for TaskEnded<'_> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
         let TaskEnded { core, task, id } = &*self;
-        let key = task.key;
+        let key = task.key();
         core.refuse_inside("a task is awaited");
         if !core.is_ended(key) {
             // Noted before the task is marked: its end finds the waker, or has been before the second look.
@@ -145,7 +145,7 @@ impl Future for TaskEnded<'_> {
 
 impl Drop for TaskEnded<'_> {
     fn drop(&mut self) {
-        self.core.outcomes.wakers.forget(self.task.key.slot, self.id);
+        self.core.outcomes.wakers.forget(self.task.key().slot, self.id);
     }
 }
 

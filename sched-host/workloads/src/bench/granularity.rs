@@ -315,14 +315,16 @@ impl<'a> Contest<'a> {
     fn by_tasks(&self) -> Duration {
         let mut row: Vec<TaskRef> = Vec::with_capacity(self.grid.width);
         let mut above: Vec<TaskRef> = Vec::with_capacity(self.grid.width);
+        let mut list: Vec<TaskRef> = Vec::new();
         let submit = |step: usize, column: usize, before: &[usize]| {
             if column == 0 {
                 std::mem::swap(&mut row, &mut above);
                 row.clear();
             }
             let task = self.runtime.task_with(&self.free, (step as u32, column as u32), ());
-            let task = before.iter().fold(task, |task, before| task.after(above[*before]));
-            row.push(task.submit().expect("a task without data"));
+            list.clear();
+            list.extend(before.iter().map(|before| above[*before]));
+            row.push(task.after(&list).submit().expect("a task without data"));
         };
         self.timed(|| self.submit(submit))
     }

@@ -8,6 +8,7 @@ use crate::context::{ContextCore, SchedContext};
 use crate::core::{Core, TaskPlace};
 use crate::data::access::{AccessList, Visitor};
 use crate::recording::DraftTask;
+use crate::task::after::AfterTasks;
 use crate::task::codelet::CodeletFacts;
 use crate::task::entry::Entry;
 use crate::task::failure::SubmitError;
@@ -18,7 +19,6 @@ use crate::worker::this_worker;
 use sched_core::WorkerId;
 use sched_graph::Where;
 use sched_tree::SlotId;
-use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -60,7 +60,7 @@ pub(in crate::task) struct Request<'a> {
     pub(in crate::task) context: Option<&'a SchedContext>,
     pub(in crate::task) priority: Option<i32>,
     pub(in crate::task) sched_data: u64,
-    pub(in crate::task) after: SmallVec<[TaskRef; 2]>,
+    pub(in crate::task) after: AfterTasks,
     pub(in crate::task) rare: Option<Box<RareFields>>,
 }
 
@@ -191,7 +191,7 @@ impl Request<'_> {
         if place.record.submitted(links) {
             core.make_ready(context, place, this_worker(core));
         }
-        TaskRef { key, runtime: core.id }
+        TaskRef::new(key, core.id)
     }
 
     /// Adds the task to the recording that captures it.
@@ -210,15 +210,15 @@ impl Request<'_> {
         if let Some((_, what)) = once.into_iter().find(|(is_set, _)| *is_set) {
             return Err(SubmitError::Recorded { codelet: codelet(), what });
         }
-        if self.after.iter().any(|task| task.runtime != draft.id) {
+        if self.after.iter().any(|task| !task.is_of(draft.id)) {
             return Err(SubmitError::Foreign { codelet: codelet(), what: "a task to wait for" });
         }
-        let after = self.after.iter().map(|task| task.key.sequence as u32 - 1).collect();
+        let after = self.after.iter().map(|task| task.sequence() as u32 - 1).collect();
         let job = self.job.recorded().expect("a task that is submitted has its arguments");
         let (priority, sched_data) = (self.priority, self.sched_data);
         let id = draft.id;
         let place =
             draft.add(DraftTask { job, name, only, turns, priority, sched_data, footprint, restriction, after });
-        Ok(TaskRef { key: TaskKey { slot: SlotId(0), sequence: place }, runtime: id })
+        Ok(TaskRef::new(TaskKey { slot: SlotId(0), sequence: place }, id))
     }
 }

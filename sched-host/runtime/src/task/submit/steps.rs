@@ -75,7 +75,7 @@ impl Core {
         if !facts.archs.intersects(self.archs) {
             return Err(facts.no_worker());
         }
-        if after.iter().any(|task| task.runtime != self.id) {
+        if after.iter().any(|task| !task.is_of(self.id)) {
             return Err(foreign("a task to wait for"));
         }
         Ok(())
@@ -196,7 +196,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         if record.submitted(links) {
             core.make_ready(context, place, this_worker(core));
         }
-        Ok(TaskRef { key, runtime: core.id })
+        Ok(TaskRef::new(key, core.id))
     }
 }
 
