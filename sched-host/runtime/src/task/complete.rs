@@ -306,7 +306,8 @@ impl Core {
             vacant = Vacant::new(task, job.as_deref());
             body.job = job;
             if !body.dependents.is_empty() {
-                scratch.dependents.extend(body.dependents.drain(..));
+                scratch.dependents.extend_from_slice(&body.dependents);
+                body.dependents.clear();
             }
             record.close(current);
             watched = record.take_watched();

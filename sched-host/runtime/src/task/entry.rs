@@ -108,7 +108,9 @@ impl Core {
                 links += 1;
             } else {
                 // It has ended. If it failed, this task is cancelled.
-                if let Some(cause) = self.outcomes.cause(before.sequence) {
+                if self.outcomes.watch().for_bad_data()
+                    && let Some(cause) = self.outcomes.cause(before.sequence)
+                {
                     record.body.lock().rare(record).cancelled = Some(cause);
                 }
             }
