@@ -56,8 +56,8 @@ fn a_built_policy_equals_the_same_read_from_text() {
 fn name() -> impl Strategy<Value = String> {
     let word =
         prop_oneof!["[a-z][a-z0-9-]{0,8}", "\\PC{1,6}", ".{1,4}", Just("true".to_owned()), Just("-1".to_owned())];
-    word.prop_filter("a word of the language", |name| {
-        !["policy", "shared", "override", "each", "use"].contains(&name.as_str())
+    word.prop_filter("a word of the language, or no name", |name| {
+        !["policy", "shared", "override", "each", "use"].contains(&name.as_str()) && !name.contains(char::is_control)
     })
 }
 

@@ -226,6 +226,25 @@ V7 policy::policy
 "#);
 }
 
+/// It would be printed as a line of its own, or change the colours of the terminal.
+#[test]
+fn policy_name_has_two_lines_and_an_escape() {
+    assert_snapshot!(wrong(r#"policy "one\ntwo\u{1b}[31m" {
+    fifo { worker }
+}"#), @r#"
+V7 policy::policy
+
+  × `policy` is given "one\ntwo\u001b[31m"
+   ╭─[test.kdl:1:8]
+ 1 │ policy "one\ntwo\u{1b}[31m" {
+   ·        ──────────┬─────────
+   ·                  ╰── expected a name without line breaks and other control characters
+ 2 │     fifo { worker }
+   ╰────
+  help: write `policy "my-policy" { … }`
+"#);
+}
+
 #[test]
 fn two_policies_of_one_name() {
     assert_snapshot!(wrong(r#"policy "p" { fifo { worker } }

@@ -104,10 +104,14 @@ impl<'a> NodeReader<'a> {
         self.report(finding.at(self.span(), "of this one").help(format!("write `{property}={example}`")));
     }
 
-    /// Argument `index`, a non-empty text; reported if missing. `expected` describes it: `a name`.
+    /// Argument `index`, a text on one line that is not empty and can be printed; reported if missing. `expected`
+    /// describes it: `a name`.
     pub fn argument(&mut self, index: usize, expected: &str) -> Option<(String, Span)> {
         let found = self.node.entries().iter().filter(|entry| entry.name().is_none()).nth(index);
         match found.map(|entry| (entry, entry.value())) {
+            Some((entry, KdlValue::String(text))) if text.contains(char::is_control) => {
+                self.wrong(entry, &format!("{expected} without line breaks and other control characters"))
+            }
             Some((entry, KdlValue::String(text))) if !text.is_empty() => {
                 Some((text.clone(), self.reader.span(entry.span())))
             }
