@@ -90,42 +90,56 @@ fn row(data: &Path, machine: &Machine, workload: &Workload, registry: &Arc<Regis
     Row { machine: machine.name.clone(), workload: workload.name.clone(), bounds, one, other }
 }
 
-/// The rows of all cases whose names begin with one of `kinds`, computed by two threads. The environment variable
-/// `SCHED_QUALITY_CASES` limits them to those whose machine and workload contain its value.
-fn rows(data: &Path, machines: &[Machine], of: impl Fn(&Machine) -> Vec<Workload>, kinds: &[&str]) -> Vec<Row> {
-    let wanted = std::env::var("SCHED_QUALITY_CASES").unwrap_or_default();
+/// What `work` gives for each machine and workload that `wanted` holds for, computed by two threads. The environment
+/// variable `SCHED_QUALITY_CASES` limits them to those whose machine and workload contain its value.
+fn each_case<T: Send>(
+    machines: &[Machine],
+    of: impl Fn(&Machine) -> Vec<Workload>,
+    wanted: impl Fn(&Workload) -> bool,
+    work: impl Fn(&Machine, &Workload) -> T + Sync,
+) -> Vec<T> {
+    let chosen = std::env::var("SCHED_QUALITY_CASES").unwrap_or_default();
     let cases: Vec<(&Machine, Workload)> = machines
         .iter()
         .flat_map(|machine| of(machine).into_iter().map(move |workload| (machine, workload)))
-        .filter(|(_, workload)| kinds.iter().any(|kind| workload.name.starts_with(kind)))
-        .filter(|(machine, workload)| format!("{} {}", machine.name, workload.name).contains(&wanted))
+        .filter(|(_, workload)| wanted(workload))
+        .filter(|(machine, workload)| format!("{} {}", machine.name, workload.name).contains(&chosen))
         .collect();
-    let registry = stock::registry(Vec::new());
     let (next, done) = (Mutex::new(0..cases.len()), Mutex::new(BTreeMap::new()));
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(case) = { next.lock().expect("nobody panics with it").next() } {
                     let (machine, workload) = &cases[case];
-                    let row = row(data, machine, workload, &registry);
-                    println!(
-                        "{:18}{:16}{:9.4} s {:9.4} s ×{:6.3} ×{:6.3} {:9.4} s {:+6.1} % {}",
-                        row.machine,
-                        row.workload,
-                        row.bounds.best(),
-                        row.one,
-                        row.to_bound(),
-                        row.to_bound_with_transfers(),
-                        row.other.0,
-                        100.0 * (row.to_other() - 1.0),
-                        row.other.1
-                    );
-                    done.lock().expect("nobody panics with it").insert(case, row);
+                    let result = work(machine, workload);
+                    done.lock().expect("nobody panics with it").insert(case, result);
                 }
             });
         }
     });
     done.into_inner().expect("nobody panics with it").into_values().collect()
+}
+
+/// The rows of all cases whose names begin with one of `kinds`.
+fn rows(data: &Path, machines: &[Machine], of: impl Fn(&Machine) -> Vec<Workload>, kinds: &[&str]) -> Vec<Row> {
+    let registry = stock::registry(Vec::new());
+    let wanted = |workload: &Workload| kinds.iter().any(|kind| workload.name.starts_with(kind));
+    each_case(machines, of, wanted, |machine, workload| {
+        let row = row(data, machine, workload, &registry);
+        println!(
+            "{:18}{:16}{:9.4} s {:9.4} s ×{:6.3} ×{:6.3} {:9.4} s {:+6.1} % {}",
+            row.machine,
+            row.workload,
+            row.bounds.best(),
+            row.one,
+            row.to_bound(),
+            row.to_bound_with_transfers(),
+            row.other.0,
+            100.0 * (row.to_other() - 1.0),
+            row.other.1
+        );
+        row
+    })
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {

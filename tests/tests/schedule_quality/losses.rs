@@ -1,0 +1,103 @@
+//! What policies lose where kernels take other times than they expect.
+
+use super::machines::{self, Machine};
+use super::workloads::{self, Workload};
+use super::{ONE, each_case, mean};
+use sched_host::graph::TaskGraph;
+use sched_host::plugin::Registry;
+use sched_host::sim::{Noise, Platform, Simulation};
+use sched_test_support::reference_folder;
+use sched_tests::stock;
+use std::sync::Arc;
+
+/// The policy that places each task when it is ready.
+const OTHER: &str = "tree-dmda";
+
+/// Number of seeds, whose median counts.
+const SEEDS: u64 = 7;
+
+/// How much more than [`OTHER`] the judged policy may lose, in the mean of all cases: its makespans are shorter by far more
+/// than that, also with deviations.
+const MORE: f64 = 0.01;
+
+/// Standard deviation of what kernels take.
+const SPREAD: f64 = 0.2;
+
+/// What one case takes in seconds by one policy, without deviation and in the median with it.
+#[derive(Clone, Copy)]
+struct Loss {
+    undisturbed: f64,
+    median: f64,
+}
+
+impl Loss {
+    fn of(graph: &Arc<TaskGraph>, platform: &Arc<Platform>, policy: &str, registry: &Arc<Registry>) -> Loss {
+        let makespan = |noise: Noise| {
+            let simulation = Simulation::new(Arc::clone(graph), Arc::clone(platform)).policy(policy).noise(noise);
+            let outcome = simulation.registry(Arc::clone(registry)).run();
+            outcome.unwrap_or_else(|error| panic!("{policy}: {error}")).makespan.as_secs_f64()
+        };
+        let noisy = |seed| makespan(Noise { spread: SPREAD, seed, ..Noise::default() });
+        let mut all: Vec<f64> = (1..=SEEDS).map(noisy).collect();
+        all.sort_unstable_by(f64::total_cmp);
+        Loss { undisturbed: makespan(Noise::default()), median: all[all.len() / 2] }
+    }
+
+    fn share(self) -> f64 {
+        self.median / self.undisturbed - 1.0
+    }
+}
+
+/// A case: its machine, and what [`ONE`] and [`OTHER`] lose.
+type Case = (String, [Loss; 2]);
+
+/// What each case loses, which it prints.
+fn losses(machines: &[Machine], of: impl Fn(&Machine) -> Vec<Workload>) -> Vec<Case> {
+    let registry = stock::registry(Vec::new());
+    each_case(
+        machines,
+        of,
+        |_| true,
+        |machine, workload| {
+            let (graph, platform) = (Arc::new(workload.graph.clone()), Arc::new(machine.platform.clone()));
+            let losses = [ONE, OTHER].map(|policy| Loss::of(&graph, &platform, policy, &registry));
+            let shown = losses
+                .map(|loss| format!("{:6.1} % ({:.4} {:.4})", 100.0 * loss.share(), loss.undisturbed, loss.median));
+            println!("{:22}{:16}{}  {}", machine.name, workload.name, shown[0], shown[1]);
+            (machine.name.clone(), losses)
+        },
+    )
+}
+
+/// Prints and returns the mean losses.
+fn means<'c>(what: &str, cases: impl Iterator<Item = &'c Case> + Clone) -> [f64; 2] {
+    let of = |at: usize| mean(cases.clone().map(|(_, losses)| losses[at].share()));
+    let disturbed = mean(cases.clone().map(|(_, [one, other])| (one.median / other.median).ln())).exp();
+    let (found, count) = ([of(0), of(1)], cases.clone().count());
+    let [one, other] = found.map(|loss| 100.0 * loss);
+    println!(
+        "{what:22}{count:4} cases: {ONE} loses {one:5.1} %, {OTHER} {other:5.1} %, {ONE} then takes {disturbed:.3} times as long"
+    );
+    found
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test --release --test schedule_quality -- --ignored --nocapture"]
+fn the_table_of_losses() {
+    let Some(data) = reference_folder() else { return };
+    println!(
+        "losses of the median of {SEEDS} seeds at a spread of {SPREAD} (makespans without and with it in seconds)"
+    );
+    let (known, unseen) = (machines::all(&data), machines::unseen(&data));
+    let of_known = losses(&known, |machine| workloads::all(&data, machine, &[4, 8, 12]));
+    let of_unseen = losses(&unseen, |machine| workloads::unseen(&data, machine, &[5, 6, 10]));
+    for (machines, cases) in [(&known, &of_known), (&unseen, &of_unseen)] {
+        for machine in machines {
+            means(&machine.name, cases.iter().filter(|(name, _)| *name == machine.name));
+        }
+    }
+    means("known", of_known.iter());
+    means("unseen", of_unseen.iter());
+    let [one, other] = means("all", of_known.iter().chain(&of_unseen));
+    assert!(one <= other + MORE, "{ONE} loses {one}, {OTHER} {other}");
+}
