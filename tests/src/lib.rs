@@ -13,6 +13,7 @@ pub mod in_c;
 /// Components that declare what they do not do, compiled in as those of another package.
 #[path = "../fixtures/plugins/misbehaving/src/liars.rs"]
 pub mod liars;
+pub mod loss;
 pub mod meanwhile;
 pub mod onlooker;
 pub mod plugin_folder;

@@ -1,10 +1,10 @@
 //! Kernels that take other times than schedulers expect: `tree-plan` learns it, and plans the rest again.
 #![expect(clippy::print_stdout, reason = "the table is what the test is read for")]
 
-use sched_host::graph::TaskGraph;
 use sched_host::graph::generate::{cholesky, lu, qr};
 use sched_host::sim::platform::find;
-use sched_host::sim::{Noise, Platform, Simulation};
+use sched_host::sim::{Noise, Platform};
+use sched_tests::loss::{Loss, SPREAD, makespan};
 use sched_tests::stock;
 use std::sync::Arc;
 
@@ -13,12 +13,6 @@ const SEEDS: u64 = if cfg!(debug_assertions) { 9 } else { 25 };
 
 /// Size of a tile.
 const TILE: usize = 960;
-
-fn makespan(graph: &Arc<TaskGraph>, platform: &Arc<Platform>, policy: &str, noise: Noise) -> f64 {
-    let simulation = Simulation::new(Arc::clone(graph), Arc::clone(platform)).policy(policy).noise(noise);
-    let outcome = simulation.registry(stock::registry(Vec::new())).run();
-    outcome.unwrap_or_else(|error| panic!("{policy}: {error}")).makespan.as_secs_f64()
-}
 
 /// A shipped machine whose devices are a class each. All have one architecture, and schedulers expect the same of all.
 fn devices_apart() -> Platform {
@@ -40,8 +34,8 @@ fn a_plan_moves_work_away_from_a_device_that_is_slower_than_its_models_say() {
     let graph = Arc::new(cholesky(14, TILE));
     let slower = Noise { bias: vec![("gpu1".to_owned(), 2.0)], ..Noise::default() };
     assert!(slower.unknown(&graph, &platform).is_empty());
-    let undisturbed = makespan(&graph, &platform, "tree-plan", Noise::default());
-    let learnt = makespan(&graph, &platform, "tree-plan", slower);
+    let makespan = |noise| makespan(&graph, &platform, "tree-plan", &stock::registry(Vec::new()), noise);
+    let (undisturbed, learnt) = (makespan(Noise::default()), makespan(slower));
     // One of three devices at half its speed leaves five sixths of what they do; who does not notice takes twice as
     // long.
     assert!((1.1..1.35).contains(&(learnt / undisturbed)), "{undisturbed} s, then {learnt} s");
@@ -55,24 +49,20 @@ fn a_plan_loses_little_where_kernels_deviate() {
         ("cpu9-gpu3", "qr, 7 tiles", qr(7, TILE)),
         ("numa-2x12", "cholesky, 10 tiles", cholesky(10, TILE)),
     ];
-    let mut losses = [0.0; 2];
+    let (mut losses, registry) = ([0.0; 2], stock::registry(Vec::new()));
     let count = cases.len() as f64;
     println!(
-        "loss of the median of {SEEDS} seeds at a spread of 20 %, against no deviation (makespans without and with it in seconds)"
+        "loss of the median of {SEEDS} seeds at a spread of {SPREAD}, against no deviation (makespans without and with it \
+         in seconds)"
     );
     println!("{:10}  {:18}  tree-plan  tree-dmda", "machine", "workload");
     for (machine, workload, graph) in cases {
         let (graph, platform) = (Arc::new(graph), Arc::new(find(machine).expect("it is shipped")));
         let mut row = format!("{machine:10}  {workload:18}");
         for (policy, total) in ["tree-plan", "tree-dmda"].into_iter().zip(&mut losses) {
-            let undisturbed = makespan(&graph, &platform, policy, Noise::default());
-            let noisy = |seed| makespan(&graph, &platform, policy, Noise { spread: 0.2, seed, ..Noise::default() });
-            let mut all: Vec<f64> = (1..=SEEDS).map(noisy).collect();
-            all.sort_unstable_by(f64::total_cmp);
-            let median = all[all.len() / 2];
-            let loss = median / undisturbed - 1.0;
-            row += &format!("  {:8.1}% ({undisturbed:.4} {:.4})", 100.0 * loss, median);
-            *total += loss / count;
+            let loss = Loss::of(&graph, &platform, policy, &registry, SEEDS);
+            row += &format!("  {:8.1}% ({:.4} {:.4})", 100.0 * loss.share(), loss.undisturbed, loss.median);
+            *total += loss.share() / count;
         }
         println!("{row}");
     }

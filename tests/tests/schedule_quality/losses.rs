@@ -3,10 +3,8 @@
 use super::machines::{self, Machine};
 use super::workloads::{self, Workload};
 use super::{ONE, each_case, mean};
-use sched_host::graph::TaskGraph;
-use sched_host::plugin::Registry;
-use sched_host::sim::{Noise, Platform, Simulation};
 use sched_test_support::reference_folder;
+use sched_tests::loss::{Loss, SPREAD};
 use sched_tests::stock;
 use std::sync::Arc;
 
@@ -16,37 +14,9 @@ const OTHER: &str = "tree-dmda";
 /// Number of seeds, whose median counts.
 const SEEDS: u64 = 7;
 
-/// How much more than [`OTHER`] the judged policy may lose, in the mean of all cases: its makespans are shorter by far more
-/// than that, also with deviations.
+/// How much more than [`OTHER`] the judged policy may lose, in the mean of all cases: its makespans are shorter by far
+/// more than that, also with deviations.
 const MORE: f64 = 0.01;
-
-/// Standard deviation of what kernels take.
-const SPREAD: f64 = 0.2;
-
-/// What one case takes in seconds by one policy, without deviation and in the median with it.
-#[derive(Clone, Copy)]
-struct Loss {
-    undisturbed: f64,
-    median: f64,
-}
-
-impl Loss {
-    fn of(graph: &Arc<TaskGraph>, platform: &Arc<Platform>, policy: &str, registry: &Arc<Registry>) -> Loss {
-        let makespan = |noise: Noise| {
-            let simulation = Simulation::new(Arc::clone(graph), Arc::clone(platform)).policy(policy).noise(noise);
-            let outcome = simulation.registry(Arc::clone(registry)).run();
-            outcome.unwrap_or_else(|error| panic!("{policy}: {error}")).makespan.as_secs_f64()
-        };
-        let noisy = |seed| makespan(Noise { spread: SPREAD, seed, ..Noise::default() });
-        let mut all: Vec<f64> = (1..=SEEDS).map(noisy).collect();
-        all.sort_unstable_by(f64::total_cmp);
-        Loss { undisturbed: makespan(Noise::default()), median: all[all.len() / 2] }
-    }
-
-    fn share(self) -> f64 {
-        self.median / self.undisturbed - 1.0
-    }
-}
 
 /// A case: its machine, and what [`ONE`] and [`OTHER`] lose.
 type Case = (String, [Loss; 2]);
@@ -60,7 +30,7 @@ fn losses(machines: &[Machine], of: impl Fn(&Machine) -> Vec<Workload>) -> Vec<C
         |_| true,
         |machine, workload| {
             let (graph, platform) = (Arc::new(workload.graph.clone()), Arc::new(machine.platform.clone()));
-            let losses = [ONE, OTHER].map(|policy| Loss::of(&graph, &platform, policy, &registry));
+            let losses = [ONE, OTHER].map(|policy| Loss::of(&graph, &platform, policy, &registry, SEEDS));
             let shown = losses
                 .map(|loss| format!("{:6.1} % ({:.4} {:.4})", 100.0 * loss.share(), loss.undisturbed, loss.median));
             println!("{:22}{:16}{}  {}", machine.name, workload.name, shown[0], shown[1]);
@@ -69,15 +39,18 @@ fn losses(machines: &[Machine], of: impl Fn(&Machine) -> Vec<Workload>) -> Vec<C
     )
 }
 
-/// Prints and returns the mean losses.
+/// Prints and returns the mean losses, if there are cases.
 fn means<'c>(what: &str, cases: impl Iterator<Item = &'c Case> + Clone) -> [f64; 2] {
     let of = |at: usize| mean(cases.clone().map(|(_, losses)| losses[at].share()));
     let disturbed = mean(cases.clone().map(|(_, [one, other])| (one.median / other.median).ln())).exp();
     let (found, count) = ([of(0), of(1)], cases.clone().count());
     let [one, other] = found.map(|loss| 100.0 * loss);
-    println!(
-        "{what:22}{count:4} cases: {ONE} loses {one:5.1} %, {OTHER} {other:5.1} %, {ONE} then takes {disturbed:.3} times as long"
-    );
+    if count > 0 {
+        println!(
+            "{what:22}{count:4} cases: {ONE} loses {one:5.1} %, {OTHER} {other:5.1} %, and {ONE} then takes \
+             {disturbed:.3} times as long"
+        );
+    }
     found
 }
 

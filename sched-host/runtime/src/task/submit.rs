@@ -65,8 +65,8 @@ impl TaskRef {
         self.owner == TaskRef::short(owner)
     }
 
-    /// The number of a runtime or a recording, without the middle bits: those have the least ones and the
-    /// [greatest](crate::recording::OF_RECORDINGS).
+    /// The number of a runtime or a recording in 32 bits. The top bit, which [recordings](crate::recording::OF_RECORDINGS)
+    /// have and runtimes have not, stays on top; both have small numbers otherwise.
     #[inline]
     fn short(owner: u64) -> u32 {
         owner as u32 ^ (owner >> 32) as u32
