@@ -18,6 +18,7 @@ pub mod meanwhile;
 pub mod onlooker;
 pub mod plugin_folder;
 pub mod program;
+pub mod repository;
 pub mod starpu;
 pub mod stock;
 

@@ -1,9 +1,8 @@
 //! Which crate of the workspace may name which: the arrows of ARCHITECTURE.md run down only.
 
+use sched_tests::repository::{cargo, metadata};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::process::Command;
 
 /// Crates of one layer.
 struct Layer {
@@ -51,19 +50,8 @@ struct Arrow {
     features: Vec<String>,
 }
 
-/// Standard output of cargo in the root of the repository.
-fn cargo(arguments: &[&str]) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let output = Command::new(env!("CARGO")).args(arguments).arg("--offline").current_dir(root).output();
-    let output = output.expect("cargo starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("cargo writes UTF-8")
-}
-
 fn packages() -> Vec<Value> {
-    let metadata: Value =
-        serde_json::from_str(&cargo(&["metadata", "--format-version", "1", "--no-deps"])).expect("cargo writes JSON");
-    metadata["packages"].as_array().expect("a workspace has packages").clone()
+    metadata()["packages"].as_array().expect("a workspace has packages").clone()
 }
 
 fn text<'value>(value: &'value Value, key: &str) -> &'value str {

@@ -1,29 +1,11 @@
 //! Paths named in the repository's documents exist.
 
+use sched_tests::repository::{files, root};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Beside these, all of `docs/`.
 const AT_THE_ROOT: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// The pages of a folder and of the folders in it.
-fn pages(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = entry.expect("the folder can be read").path();
-        if path.is_dir() {
-            found.extend(pages(&path));
-        } else if path.extension().is_some_and(|end| end == "md") {
-            found.push(path);
-        }
-    }
-    found
-}
 
 /// The lines outside fenced blocks, with their numbers.
 fn prose(text: &str) -> Vec<(usize, &str)> {
@@ -93,7 +75,7 @@ fn flaws(text: &str, folder: &Path) -> Vec<String> {
 fn every_path_that_a_page_names_is_there() {
     let at_the_root = AT_THE_ROOT.iter().map(|name| root().join(name));
     let mut wrong = Vec::new();
-    for page in at_the_root.chain(pages(&root().join("docs"))) {
+    for page in at_the_root.chain(files(&root().join("docs"), &[".md"])) {
         let text = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
         let folder = page.parent().expect("a page lies in a folder");
         let name = page.strip_prefix(root()).expect("a page of the repository").display().to_string();

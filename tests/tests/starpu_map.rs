@@ -1,12 +1,8 @@
 //! The map of StarPU's names is complete, and the tests that it names are there.
 
+use sched_tests::repository::root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
 
 /// One row: the name, what it is called here, and the tests.
 struct Row {

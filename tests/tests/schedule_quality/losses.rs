@@ -55,7 +55,7 @@ fn means<'c>(what: &str, cases: impl Iterator<Item = &'c Case> + Clone) -> [f64;
 }
 
 #[test]
-#[ignore = "takes minutes: cargo test --release --test schedule_quality -- --ignored --nocapture"]
+#[ignore = "takes minutes: cargo test --release -p sched-tests --test schedule_quality -- --ignored --nocapture"]
 fn the_table_of_losses() {
     let Some(data) = reference_folder() else { return };
     println!(

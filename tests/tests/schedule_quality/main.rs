@@ -211,7 +211,7 @@ const MOST_OVER_BOUND: f64 = 1.24;
 const MOST_BEHIND: f64 = 0.02;
 
 #[test]
-#[ignore = "takes minutes: cargo test --release --test schedule_quality -- --ignored --nocapture"]
+#[ignore = "takes minutes: cargo test --release -p sched-tests --test schedule_quality -- --ignored --nocapture"]
 fn the_table() {
     let Some(data) = reference_folder() else { return };
     let machines = machines::all(&data);
@@ -231,7 +231,7 @@ fn the_table() {
 const UNSEEN: (f64, f64) = (0.95, 0.06);
 
 #[test]
-#[ignore = "takes minutes: cargo test --release --test schedule_quality -- --ignored --nocapture"]
+#[ignore = "takes minutes: cargo test --release -p sched-tests --test schedule_quality -- --ignored --nocapture"]
 fn the_table_of_unseen_cases() {
     let Some(data) = reference_folder() else { return };
     let machines = machines::unseen(&data);
