@@ -272,6 +272,9 @@ impl Recorded {
             let taken = core.records.get(task.slot.id()).body.lock().take();
             drop(taken);
         }
+        self.rarely.values().for_each(|rarely| drop(std::mem::take(&mut *rarely.turns.lock())));
+        let accesses = std::mem::replace(&mut *self.accesses.lock(), Arc::new(Accesses::new(Vec::new())));
+        drop(accesses);
         let places = self.tasks.iter().map(|task| core.place(task.slot.id()));
         core.keep_fresh_places(places.chain(self.standing.dismantle(&core)));
     }
