@@ -5,12 +5,13 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use sched_host::graph::Region;
 use sched_host::runtime::{
-    AccessMode, Commute, Many, Matrix, MatrixHandle, MatrixLayout, MatrixMut, MatrixRef, PartitionError, Plan, Read,
-    ReadWrite, RunError, Runtime, SubmitError, Write,
+    AccessMode, Codelet, Commute, Context, Many, Matrix, MatrixHandle, MatrixLayout, MatrixMut, MatrixRef,
+    PartitionError, Plan, Read, ReadWrite, RunError, Runtime, SubmitError, TaskRef, Write,
 };
 use sched_tests::hold::Hold;
 use sched_tests::stock::builder;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::{Arc, Mutex, OnceLock};
 
 const ROWS: usize = 9;
 const COLUMNS: usize = 7;
@@ -126,87 +127,152 @@ fn check_values(values: &Values, layout: MatrixLayout, left: &[u64]) {
 }
 
 fn check(runtime: &Runtime, layout: MatrixLayout, steps: &[Step]) {
-    let whole = runtime.matrix(vec![0u64; length(layout)], layout).expect("the layout is sound");
-    let values = run(runtime, &whole, steps);
-    let left = runtime.unregister(whole).expect("the data is good").expect("it is the only handle");
-    check_values(&values, layout, &left);
+    for run in [run, run_recorded, run_nested] {
+        let whole = runtime.matrix(vec![0u64; length(layout)], layout).expect("the layout is sound");
+        let values = run(runtime, &whole, steps);
+        let left = runtime.unregister(whole).expect("the data is good").expect("it is the only handle");
+        check_values(&values, layout, &left);
+    }
     assert!(resident(runtime).iter().all(|bytes| *bytes == 0), "all memory is given back");
 }
 
-/// Runs a program on a matrix of zeros, and checks what tasks see. Returns what the matrix should be.
-// Longer than 60 lines: an arm for each kind of step, and all change the same state.
-fn run(runtime: &Runtime, whole: &MatrixHandle<u64>, steps: &[Step]) -> Values {
-    let mut values: Values = [[0; COLUMNS]; ROWS];
-    let mut parts: Vec<MatrixHandle<u64>> = vec![whole.clone()];
-    let sights: Arc<Vec<OnceLock<u64>>> = Arc::new(steps.iter().map(|_| OnceLock::new()).collect());
-    let noted = Arc::clone(&sights);
-    let codelet = runtime
-        .codelet::<Accesses, usize>("step")
-        .cpu("step", move |context, views| run_step(*context.params as u64, views, &noted[*context.params]))
-        .build();
-    let mut expected = vec![None; steps.len()];
-    for (number, step) in steps.iter().enumerate() {
+/// A program while its tasks are submitted.
+struct Program {
+    /// What the matrix should be, which begins with zeros.
+    values: Values,
+    parts: Vec<MatrixHandle<u64>>,
+    codelet: Codelet<Accesses, usize>,
+    sights: Arc<Vec<OnceLock<u64>>>,
+    /// What each task should see.
+    expected: Vec<Option<u64>>,
+}
+
+/// The data of a task, by mode, in the order in which the kernel comes to them.
+type Named = [Vec<MatrixHandle<u64>>; 4];
+const MODES: [AccessMode; 4] = [AccessMode::Read, AccessMode::Write, AccessMode::ReadWrite, AccessMode::Commute];
+
+impl Program {
+    fn new(runtime: &Runtime, whole: &MatrixHandle<u64>, steps: &[Step]) -> Program {
+        let sights: Arc<Vec<OnceLock<u64>>> = Arc::new(steps.iter().map(|_| OnceLock::new()).collect());
+        let noted = Arc::clone(&sights);
+        let codelet = runtime
+            .codelet::<Accesses, usize>("step")
+            .cpu("step", move |context, views| run_step(*context.params as u64, views, &noted[*context.params]))
+            .build();
+        let expected = vec![None; steps.len()];
+        Program { values: [[0; COLUMNS]; ROWS], parts: vec![whole.clone()], codelet, sights, expected }
+    }
+
+    /// Submits a task by `submit`, or changes the parts.
+    fn step(&mut self, number: usize, step: &Step, submit: impl FnOnce(&Self, Named) -> Result<TaskRef, SubmitError>) {
         match step {
-            Step::Divide(of, plan) if parts.len() < 60 => {
-                let divided = of.get(&parts).partition(plan).expect("the plan fits");
-                parts.extend(divided.into_iter().filter(|part| part.rows() * part.columns() > 0));
+            Step::Divide(of, plan) if self.parts.len() < 60 => {
+                let divided = of.get(&self.parts).partition(plan).expect("the plan fits");
+                self.parts.extend(divided.into_iter().filter(|part| part.rows() * part.columns() > 0));
             }
-            Step::Divide(..) => {}
             Step::Forget(part) => {
-                let at = part.index(parts.len());
+                let at = part.index(self.parts.len());
                 if at > 0 {
-                    parts.swap_remove(at);
+                    self.parts.swap_remove(at);
                 }
             }
-            Step::Look(part) => {
-                let part = part.get(&parts);
-                let read = runtime.read(part).expect("the data is good");
-                for (place, (row, column)) in elements(&part.region()).enumerate() {
-                    let here = (place / part.columns(), place % part.columns());
-                    assert_eq!(read.view()[here], values[row][column], "step {number}");
-                }
-            }
-            Step::Advise(part, node) => {
-                let (part, nodes) = (part.get(&parts), runtime.memory_nodes().len().max(1) as u32);
-                let advised = node.map_or_else(|| runtime.wont_use(part), |node| runtime.prefetch(part, node % nodes));
-                advised.expect("it is the runtime's own");
-            }
+            Step::Divide(..) | Step::Look(_) | Step::Advise(..) => {}
             Step::Task(data) => {
-                let data: Vec<(&MatrixHandle<u64>, AccessMode)> =
-                    data.iter().map(|(part, mode)| (part.get(&parts), *mode)).collect();
-                let of = |wanted| -> Vec<MatrixHandle<u64>> {
-                    data.iter().filter(|(_, mode)| *mode == wanted).map(|(part, _)| (*part).clone()).collect()
-                };
-                let handles = (
-                    &of(AccessMode::Read),
-                    &of(AccessMode::Write),
-                    &of(AccessMode::ReadWrite),
-                    &of(AccessMode::Commute),
-                );
-                let worker = (number * 7 % runtime.workers()) as u64;
-                let submitted = runtime.task_with(&codelet, number, handles).sched_data(worker).submit();
-                // In the order in which the kernel comes to them.
-                let order = [AccessMode::Read, AccessMode::Write, AccessMode::ReadWrite, AccessMode::Commute];
-                let of_mode = |wanted| data.iter().filter(move |(_, mode)| *mode == wanted);
-                let data: Vec<(Region, AccessMode)> =
-                    order.into_iter().flat_map(of_mode).map(|(part, mode)| (part.region(), *mode)).collect();
-                match is_sound(&data) {
-                    true => {
-                        submitted.expect("the task is sound");
-                        expected[number] = Some(run_in_order(&mut values, number as u64, &data));
-                    }
-                    false => {
-                        let refused = submitted.expect_err("it writes what it names twice");
-                        assert!(matches!(refused, SubmitError::Overlap { .. } | SubmitError::Aliased { .. }));
-                    }
+                let named: Named = MODES.map(|wanted| {
+                    let of_mode = data.iter().filter(|(_, mode)| *mode == wanted);
+                    of_mode.map(|(part, _)| part.get(&self.parts).clone()).collect()
+                });
+                let regions = named.iter().zip(MODES);
+                let regions: Vec<(Region, AccessMode)> =
+                    regions.flat_map(|(parts, mode)| parts.iter().map(move |part| (part.region(), mode))).collect();
+                let submitted = submit(self, named);
+                if is_sound(&regions) {
+                    submitted.expect("the task is sound");
+                    self.expected[number] = Some(run_in_order(&mut self.values, number as u64, &regions));
+                } else {
+                    let refused = submitted.expect_err("it writes what it names twice");
+                    assert!(matches!(refused, SubmitError::Overlap { .. } | SubmitError::Aliased { .. }));
                 }
             }
         }
     }
+
+    /// Checks what the tasks saw, which have ended. Returns what the matrix should be.
+    fn check(self) -> Values {
+        let seen: Vec<Option<u64>> = self.sights.iter().map(|sight| sight.get().copied()).collect();
+        assert_eq!(seen, self.expected, "each task sees what was written last before it");
+        self.values
+    }
+}
+
+/// Submits a task of a program to a runtime, a recorder or a nest.
+macro_rules! submit_to {
+    ($to:expr, $number:expr, $workers:expr) => {
+        |program, [reads, writes, updates, commutes]| {
+            let task = $to.task_with(&program.codelet, $number, (&reads, &writes, &updates, &commutes));
+            task.sched_data(($number * 7 % $workers) as u64).submit()
+        }
+    };
+}
+
+/// Runs a program on a matrix of zeros, and checks what tasks see. Returns what the matrix should be.
+fn run(runtime: &Runtime, whole: &MatrixHandle<u64>, steps: &[Step]) -> Values {
+    let mut program = Program::new(runtime, whole, steps);
+    for (number, step) in steps.iter().enumerate() {
+        program.step(number, step, submit_to!(runtime, number, runtime.workers()));
+        match step {
+            Step::Look(part) => {
+                let part = part.get(&program.parts);
+                let read = runtime.read(part).expect("the data is good");
+                for (place, (row, column)) in elements(&part.region()).enumerate() {
+                    let here = (place / part.columns(), place % part.columns());
+                    assert_eq!(read.view()[here], program.values[row][column], "step {number}");
+                }
+            }
+            Step::Advise(part, node) => {
+                let (part, nodes) = (part.get(&program.parts), runtime.memory_nodes().len().max(1) as u32);
+                let advised = node.map_or_else(|| runtime.wont_use(part), |node| runtime.prefetch(part, node % nodes));
+                advised.expect("it is the runtime's own");
+            }
+            _ => {}
+        }
+    }
     runtime.wait_all().expect("every task runs");
-    let seen: Vec<Option<u64>> = sights.iter().map(|sight| sight.get().copied()).collect();
-    assert_eq!(seen, expected, "each task sees what was written last before it");
-    values
+    program.check()
+}
+
+/// [`run`], with the tasks of the program recorded first.
+fn run_recorded(runtime: &Runtime, whole: &MatrixHandle<u64>, steps: &[Step]) -> Values {
+    let mut program = Program::new(runtime, whole, steps);
+    let recording = runtime.record(|recorder| {
+        for (number, step) in steps.iter().enumerate() {
+            program.step(number, step, submit_to!(recorder, number, runtime.workers()));
+        }
+        Ok::<(), SubmitError>(())
+    });
+    let recording = recording.expect("nothing fails");
+    runtime.replay(&recording).expect("nothing else is replayed");
+    runtime.wait_all().expect("every task runs");
+    program.check()
+}
+
+/// [`run`], with the tasks of the program nested in one.
+fn run_nested(runtime: &Runtime, whole: &MatrixHandle<u64>, steps: &[Step]) -> Values {
+    let program = Arc::new(Mutex::new(Some(Program::new(runtime, whole, steps))));
+    let (shared, steps, workers) = (Arc::clone(&program), steps.to_vec(), runtime.workers());
+    let submit_all = move |context: &Context<'_, ()>, _: (MatrixMut<'_, u64>,)| {
+        let nest = context.nest();
+        let mut program = shared.lock().expect("nobody panics with it");
+        let program = program.as_mut().expect("the kernel runs once");
+        for (number, step) in steps.iter().enumerate() {
+            program.step(number, step, submit_to!(nest, number, workers));
+        }
+    };
+    let outer = runtime.codelet::<(ReadWrite<Matrix<u64>>,), ()>("all").nests().cpu("all", submit_all).build();
+    runtime.task(&outer, (whole,)).submit().expect("the task is sound");
+    runtime.wait_all().expect("every task runs");
+    let program = program.lock().expect("nobody panics with it").take();
+    program.expect("the kernel has returned it").check()
 }
 
 /// By rows, by columns, with room between rows, and with room everywhere.
@@ -276,6 +342,56 @@ fn a_node_gets_the_parts_that_its_tasks_use_and_the_whole_is_gathered() {
     drop(parts);
     assert_eq!(runtime.unregister(x).expect("the data is good").expect("it is the only handle"), [11; 300]);
     assert_eq!(resident(&runtime), [0; 3]);
+}
+
+/// Parts have a turn each among tasks that commute on them: those of overlapping parts wait for each other.
+#[test]
+fn tasks_that_commute_on_overlapping_parts_run_one_after_the_other() {
+    const FIRST: u64 = 0;
+    let runtime = one_node(2);
+    let [seen, ended] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let (is_seen, has_ended) = (Arc::clone(&seen), Arc::clone(&ended));
+    let commute = runtime
+        .codelet::<(Commute<[u64]>,), u64>("commute")
+        .cpu("commute", move |context, _| {
+            if *context.params == FIRST {
+                // On the other worker, behind the second task unless that waits.
+                while !is_seen.load(Acquire) {
+                    std::thread::yield_now();
+                }
+                has_ended.store(true, Release);
+            } else {
+                assert!(has_ended.load(Acquire), "both use the elements that they share");
+            }
+        })
+        .build();
+    let is_seen = Arc::clone(&seen);
+    let note = runtime.codelet::<(), ()>("note").cpu("note", move |_, ()| is_seen.store(true, Release)).build();
+    let x = runtime.array(vec![0u64; 10]);
+    let halves = x.partition(&Plan::ranges(2).halo(1)).expect("the plan fits");
+    macro_rules! submit_all {
+        ($to:expr) => {{
+            for (worker, part) in (FIRST..).zip(&halves) {
+                $to.task_with(&commute, worker, (part,)).sched_data(worker).submit().expect("it is sound");
+            }
+            $to.task(&note, ()).sched_data(1).submit().expect("it is sound");
+        }};
+    }
+    let begin_again = || [&seen, &ended].map(|flag| flag.store(false, Release));
+    submit_all!(runtime);
+    runtime.wait_all().expect("nobody meets another");
+    begin_again();
+    let recording = runtime.record(|recorder| {
+        submit_all!(recorder);
+        Ok::<(), SubmitError>(())
+    });
+    runtime.replay(&recording.expect("nothing fails")).expect("nothing else is replayed");
+    runtime.wait_all().expect("nobody meets another");
+    begin_again();
+    let submit_all = move |context: &Context<'_, ()>, _: (&mut [u64],)| submit_all!(context.nest());
+    let outer = runtime.codelet::<(ReadWrite<[u64]>,), ()>("all").cpu("all", submit_all).nests().build();
+    runtime.task(&outer, (&x,)).submit().expect("it is sound");
+    runtime.wait_all().expect("nobody meets another");
 }
 
 #[test]

@@ -9,7 +9,25 @@ use std::collections::HashMap;
 pub(crate) struct PrivateOrder<T> {
     plain: HashMap<u64, AccessOrder<T>>,
     /// For each whole: accesses to its parts that a later one may have to wait for.
-    parts: HashMap<u64, Vec<(Region, AccessMode, T)>>,
+    parts: HashMap<u64, Vec<PartAccess<T>>>,
+}
+
+struct PartAccess<T> {
+    /// Id of the part's data, which has the turn of those that commute on it.
+    id: u64,
+    region: Region,
+    mode: AccessMode,
+    task: T,
+}
+
+impl<T> PartAccess<T> {
+    /// Whether the order of both matters. Parts that overlap have a turn each, so only those that commute on one part
+    /// are kept apart by it.
+    fn conflicts(&self, id: u64, region: &Region, mode: AccessMode) -> bool {
+        let together =
+            self.id == id && self.mode == mode && matches!(mode, AccessMode::Commute | AccessMode::Redux);
+        (mode.writes() || self.mode.writes()) && !together && self.region.overlaps(region)
+    }
 }
 
 impl<T> Default for PrivateOrder<T> {
@@ -26,16 +44,12 @@ impl<T: Copy> PrivateOrder<T> {
             return;
         };
         let accesses = self.parts.entry(part.whole.id).or_default();
-        let conflicts = |other: AccessMode| {
-            let together = mode == other && matches!(mode, AccessMode::Commute | AccessMode::Redux);
-            (mode.writes() || other.writes()) && !together
-        };
-        let near = accesses.iter().filter(|(region, other, _)| conflicts(*other) && region.overlaps(&part.region));
-        near.for_each(|(.., other)| wait_for(*other));
+        let near = accesses.iter().filter(|access| access.conflicts(header.id, &part.region, mode));
+        near.for_each(|access| wait_for(access.task));
         if matches!(mode, AccessMode::Write | AccessMode::ReadWrite) {
             // Whoever overlaps these waits for this task, which waits for them.
-            accesses.retain(|(region, ..)| !part.region.contains(region));
+            accesses.retain(|access| !part.region.contains(&access.region));
         }
-        accesses.push((part.region.clone(), mode, task));
+        accesses.push(PartAccess { id: header.id, region: part.region.clone(), mode, task });
     }
 }
