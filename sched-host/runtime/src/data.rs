@@ -232,6 +232,12 @@ struct CommuteTurn {
     waiting: BinaryHeap<(i32, Reverse<u64>, SlotId)>,
 }
 
+impl CommuteTurn {
+    fn next(&mut self) -> Option<SlotId> {
+        self.waiting.pop().map(|(.., slot)| slot)
+    }
+}
+
 impl DataHeader {
     /// Number of the data, which no other data of the process has.
     #[must_use]
@@ -343,11 +349,18 @@ impl DataHeader {
     }
 
     /// Gives the turn back. Returns the task to schedule again: the most urgent one that waits. It has not got the
-    /// turn, so one that is more urgent and comes first takes it.
+    /// turn, so one that is more urgent and comes first takes it. If it does not come to take it, it
+    /// [passes](Self::pass_turn) it on.
     pub(crate) fn give_turn(&self) -> Option<SlotId> {
         let mut turn = self.commute.lock();
         turn.is_taken = false;
-        turn.waiting.pop().map(|(.., slot)| slot)
+        turn.next()
+    }
+
+    /// Returns the next task to schedule again, if nobody has the turn: a task that was scheduled to take it does not.
+    pub(crate) fn pass_turn(&self) -> Option<SlotId> {
+        let mut turn = self.commute.lock();
+        if turn.is_taken { None } else { turn.next() }
     }
 }
 

@@ -62,6 +62,11 @@ impl WorkerScratch {
         self.retry.extend(turns.iter().filter_map(|header| header.give_turn()));
     }
 
+    /// Passes on the turns at these data that a task was scheduled to take, if it was, and does not.
+    fn pass_turns(&mut self, turns: &[Arc<DataHeader>]) {
+        self.retry.extend(turns.iter().filter_map(|header| header.pass_turn()));
+    }
+
     /// The recording of a task, to be [kept](Self::keep_recording) for the next one: a count of its users for each
     /// task would be shared by all workers.
     pub(crate) fn take_recording(&mut self, recorded: &Arc<Recorded>) -> Arc<Recorded> {

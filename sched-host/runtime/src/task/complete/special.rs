@@ -26,7 +26,8 @@ impl Core {
     ///
     /// Turns are taken by the worker that runs the task, not when the task is ready: in between it may lie in a queue
     /// for long, while others could run. Each end of a task schedules one task of those that wait, so a task is
-    /// scheduled a bounded number of times, however many there are.
+    /// scheduled a bounded number of times, however many there are. One that is scheduled so takes the turn or passes it
+    /// on: while a turn is free, none waits for it but behind one that is scheduled.
     #[cold]
     #[inline(never)]
     pub(crate) fn take_turns(&self, task: TaskPlace, worker: WorkerId, scratch: &mut WorkerScratch) -> bool {
@@ -51,7 +52,8 @@ impl Core {
             head.implementation.store(implementation, Relaxed);
             return true;
         }
-        scratch.retry.extend(turns[..taken].iter().filter_map(|header| header.give_turn()));
+        scratch.give_turns(&turns[..taken]);
+        scratch.pass_turns(&turns[taken + 1..]);
         self.settle(Some(worker), scratch);
         false
     }
@@ -71,13 +73,12 @@ impl Core {
         let is_task = body.job.is_some();
         let rare = body.rare(record);
         if let Some(cause) = rare.cancelled.take() {
-            // It has taken no turn that it would give back.
-            rare.turns.clear();
+            scratch.pass_turns(&std::mem::take(&mut rare.turns));
             scratch.ending.push((slot, Outcome::Cancelled(cause)));
             return false;
         }
         if rare.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-            rare.turns.clear();
+            scratch.pass_turns(&std::mem::take(&mut rare.turns));
             let codelet = body.job.as_ref().map_or_else(String::new, |job| job.facts().name.clone());
             let name = body.rare(record).name.clone();
             let cause = cancelled(task.slot, codelet, name.as_deref(), LATE);
