@@ -121,6 +121,32 @@ fn futures_that_are_dropped_let_go() {
     assert_eq!(*block_on(runtime.read_async(&x)).expect("the data is good"), 3);
 }
 
+/// The end of each is the turn of the next.
+#[test]
+fn any_number_of_turns_that_end_where_they_come_may_follow_each_other() {
+    const MANY: u64 = 100_000;
+    let runtime = runtime(EAGER, 1);
+    let x = runtime.register(0);
+    let guard = runtime.write(&x).expect("it is good");
+    for _ in 0..MANY {
+        drop(runtime.write_async(&x));
+    }
+    drop(guard);
+    let guard = runtime.write(&x).expect("they have been given up");
+    for _ in 0..MANY {
+        runtime.lease_write(&x, |mut lease| *lease.writing() += 1).expect("it is the runtime's own");
+    }
+    drop(guard);
+    assert_eq!(*runtime.read(&x).expect("it is good"), MANY);
+    let guard = runtime.write(&x).expect("it is good");
+    for _ in 0..MANY {
+        runtime.acquire_write(&x, |x| *x.expect("it is good") += 1).expect("it is the runtime's own");
+    }
+    drop(guard);
+    runtime.wait_all().expect("nothing fails");
+    assert_eq!(*runtime.read(&x).expect("it is good"), 2 * MANY);
+}
+
 #[test]
 fn data_is_written_in_its_turn() {
     for workers in [1, 3] {

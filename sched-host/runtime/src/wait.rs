@@ -4,6 +4,7 @@ pub(crate) mod acquire;
 pub(crate) mod barrier;
 pub(crate) mod data;
 pub(crate) mod ended;
+mod ending;
 pub(crate) mod future;
 pub(crate) mod held;
 pub(crate) mod lease;
@@ -14,9 +15,8 @@ use self::data::Data;
 use self::held::Asked;
 use self::stall_detector::StallDetector;
 use super::data::{DataHeader, LastTurn};
-use super::task::complete::WorkerScratch;
 use super::task::failure::{Outcome, RunError, TaskFailure};
-use super::task::record::{RareFields, Taken, TaskKey};
+use super::task::record::{RareFields, TaskKey};
 use super::task::submit::{Submitter, TaskRef};
 use super::{Runtime, core::Core};
 use crate::context::{ContextCore, SchedContext};
@@ -59,14 +59,6 @@ impl Core {
             }
             None => Ok(()),
         }
-    }
-
-    /// Ends an access of the application itself.
-    pub(crate) fn end_access(&self, slot: SlotId) {
-        let mut scratch = WorkerScratch::default();
-        self.own_accesses.ended.fetch_add(1, SeqCst);
-        self.end(self.place(slot), &Outcome::Done, Taken::default(), None, &mut scratch);
-        self.give_back(&mut scratch);
     }
 
     /// Panics inside a task, which might wait for itself.

@@ -102,11 +102,11 @@ impl Core {
             drop(body);
             match ready {
                 Some(ready) if ends => {
-                    self.call_back(task.slot, ready, &Outcome::Done, requester);
+                    self.noting_ends(scratch, || self.call_back(task.slot, ready, &Outcome::Done, requester));
                     self.own_accesses.ended.fetch_add(1, SeqCst);
                     scratch.ending.push((slot, Outcome::Done));
                 }
-                Some(ready) => ready(&Outcome::Done),
+                Some(ready) => self.noting_ends(scratch, || ready(&Outcome::Done)),
                 None => {}
             }
             return false;
