@@ -2,6 +2,7 @@
 
 pub(crate) mod after;
 pub(crate) mod ahead;
+mod bad_tasks;
 pub(crate) mod bound;
 pub(crate) mod cancel;
 pub(crate) mod codelet;

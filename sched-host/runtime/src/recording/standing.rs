@@ -16,7 +16,7 @@
 //! - **end**: the record is closed, and those that wait for it released, before the recording may be replayed again.
 //!
 //! *Orders do not forget the key by themselves*: they forget tasks that have ended, but no standing entry, which opens
-//! again. *A replay does not wait for itself*: where it enters an order anew, the order forgets the key first, which may
+//! again, until its recording has left it or is gone. *A replay does not wait for itself*: where it enters an order anew, the order forgets the key first, which may
 //! still be there before what it waits for. *Nobody submits while a replay enters*: else a task could wait for the replay
 //! at one datum, and the replay for the task at another one. Only the sole submitter of a runtime is safe from that, and
 //! whoever submits beside others enters all orders under their locks, with a key of its own. Neither are parts of arrays
@@ -145,15 +145,23 @@ impl Core {
     /// Notes that a task follows the standing entry of this key. Returns whether that is open.
     #[cold]
     fn note_disturbed(&self, standing: TaskKey, header: &DataHeader) -> bool {
-        let TaskPlace { slot, record } = self.place(standing.slot);
-        let recorded = record.body.lock().rare.as_ref().and_then(|rare| rare.launches.clone());
-        if let Some(recorded) = recorded {
-            let mut state = recorded.standing.0.lock();
-            // Not one that it has left.
-            if state.key == Some(standing) {
-                state.disturbed.insert(header.id);
-            }
-        }
-        slot.head().sequence.load(Acquire) == standing.sequence
+        self.with_standing(standing, |state| state.disturbed.insert(header.id));
+        self.place(standing.slot).slot.head().sequence.load(Acquire) == standing.sequence
+    }
+
+    /// Whether the key is that of a standing entry which will not open again: its recording accesses other data now, or
+    /// is gone.
+    #[cold]
+    pub(crate) fn is_left(&self, standing: TaskKey) -> bool {
+        self.with_standing(standing, |_| ()).is_none()
+    }
+
+    /// Uses the state of a recording whose standing entry has this key, unless it has left that.
+    fn with_standing<R>(&self, standing: TaskKey, using: impl FnOnce(&mut State) -> R) -> Option<R> {
+        // Not cloned: the last reference would drop the kernels here, where the program must not be called.
+        let body = self.place(standing.slot).record.body.lock();
+        let recorded = body.rare.as_ref()?.launches.as_ref()?;
+        let mut state = recorded.standing.0.lock();
+        (state.key == Some(standing)).then(|| using(&mut state))
     }
 }

@@ -122,8 +122,11 @@ impl Core {
                     links += u32::from(self.link(before, Dependent::new(key.slot, false)));
                 }
             };
-            // A standing entry opens again.
-            order.access(named, mode, link, |old| (!STANDS || old.sequence & OF_RECORDINGS == 0) && self.is_ended(old));
+            let is_over = |old: TaskKey| match STANDS && old.sequence & OF_RECORDINGS != 0 {
+                true => self.is_left(old),
+                false => self.is_ended(old),
+            };
+            order.access(named, mode, link, is_over);
         };
         match right {
             Right::Alone(alone) => {

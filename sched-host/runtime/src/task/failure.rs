@@ -51,7 +51,8 @@ pub struct TaskFailure {
 impl fmt::Display for TaskFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TaskFailure { task, codelet, implementation, name, worker, panicked, cancelled, message } = self;
-        if *cancelled && codelet.is_empty() {
+        // No task of the program, or one of which no more is known.
+        if codelet.is_empty() && (*cancelled || implementation.is_empty()) {
             return f.write_str(message);
         }
         write!(f, "task {task}")?;

@@ -1,5 +1,6 @@
 //! Outcomes of tasks, and threads that wait for them.
 
+use super::bad_tasks::BadTasks;
 use super::failure::{Cause, Outcome, TaskFailure};
 use crate::backend::ThreadBackend;
 use crate::wait::future::Wakers;
@@ -10,7 +11,7 @@ use sched_graph::ContextId;
 use sched_sync::heavy_fence;
 use sched_sync::waiters::Waiters;
 use sched_tree::SlotId;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
 
@@ -55,8 +56,8 @@ struct EndState {
     failed: Vec<(ContextId, Arc<TaskFailure>)>,
     /// Number of tasks cancelled since the last report, by context.
     cancelled: BTreeMap<ContextId, u64>,
-    /// Every task that failed or was cancelled, by sequence.
-    bad: HashMap<u64, Outcome>,
+    /// Every task that failed or was cancelled.
+    bad: BadTasks,
 }
 
 impl Outcomes {
@@ -105,15 +106,15 @@ impl Outcomes {
 
     /// Why the task failed or was cancelled, if so.
     pub(crate) fn cause(&self, task: u64) -> Option<Cause> {
-        match self.state.lock().bad.get(&task)? {
-            Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(Arc::clone(cause)),
+        match self.state.lock().bad.get(task)? {
+            Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
             Outcome::Done => None,
         }
     }
 
     /// Outcome of a finished task.
     pub(crate) fn outcome(&self, task: u64) -> Outcome {
-        self.state.lock().bad.get(&task).cloned().unwrap_or(Outcome::Done)
+        self.state.lock().bad.get(task).unwrap_or(Outcome::Done)
     }
 
     /// Failures, and the number of cancelled tasks, since the last report; in one context, or in all.

@@ -24,8 +24,7 @@ impl<T> PartAccess<T> {
     /// Whether the order of both matters. Parts that overlap have a turn each, so only those that commute on one part
     /// are kept apart by it.
     fn conflicts(&self, id: u64, region: &Region, mode: AccessMode) -> bool {
-        let together =
-            self.id == id && self.mode == mode && matches!(mode, AccessMode::Commute | AccessMode::Redux);
+        let together = self.id == id && self.mode == mode && matches!(mode, AccessMode::Commute | AccessMode::Redux);
         (mode.writes() || self.mode.writes()) && !together && self.region.overlaps(region)
     }
 }
