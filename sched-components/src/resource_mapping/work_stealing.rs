@@ -4,7 +4,7 @@ mod lane;
 mod victims;
 
 use crate::facts::Facts;
-use crate::queue::{Held, arch_to_find, load_here};
+use crate::queue::{Held, Looks, arch_to_find, load_here};
 use lane::{Lane, Lanes};
 use sched_core::*;
 use std::cell::Cell;
@@ -32,11 +32,13 @@ use std::time::Duration;
 ///
 /// It stores every task until a child pulls. A child that is itself a queue and has room is sent a few tasks of its
 /// own, or a stolen one: the fewer tasks precede a task, the later it is decided which worker executes it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct WorkStealing {
     /// Created in the first call, when the children are known.
     lanes: OnceLock<Lanes>,
     facts: Facts,
+    /// Looks of workers, so that none is woken for a task that came back unless one has missed it.
+    looks: Looks,
 }
 
 /// Number of tasks sent to a child that has room: one to execute, and one that waits for it.
@@ -53,7 +55,7 @@ impl Build for WorkStealing {
     .newest_comes_back();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
-        Ok(WorkStealing::default())
+        Ok(WorkStealing { lanes: OnceLock::new(), facts: Facts::default(), looks: Looks::new() })
     }
 }
 
@@ -111,6 +113,20 @@ impl WorkStealing {
         lanes.steal(node, to, suits)
     }
 
+    /// [`take`](Self::take), after the parents have been asked: one may push instead of giving. Counted where a task that
+    /// is sent to a child by somebody else may be out at the moment.
+    #[inline(never)]
+    fn last_look(&self, node: Node<'_>, lanes: &Lanes, to: Child) -> Option<Task> {
+        let take = || self.take(node, lanes, to).map(|(task, _)| task);
+        if !self.looks.are_counted() {
+            return if node.parents().len() > 0 { take() } else { None };
+        }
+        let look = self.looks.begin();
+        let task = take();
+        self.looks.end(look);
+        task
+    }
+
     fn sum(&self, of: impl Fn(&Lane) -> u64) -> u64 {
         self.lanes.get().map_or(0, |lanes| lanes.iter().map(of).fold(0, u64::saturating_add))
     }
@@ -133,15 +149,16 @@ impl Component for WorkStealing {
 
     fn pull_task(&self, node: Node<'_>, to: Child) -> Option<Task> {
         let lanes = self.lanes(node);
-        let take = || self.take(node, lanes, to).map(|(task, _)| task);
-        // A parent may push instead of giving.
-        take().or_else(|| node.pull_from_parents()).or_else(|| if node.parents().len() > 0 { take() } else { None })
+        let task = self.take(node, lanes, to).map(|(task, _)| task);
+        task.or_else(|| node.pull_from_parents()).or_else(|| self.last_look(node, lanes, to))
     }
 
     fn can_push(&self, node: Node<'_>, to: Child) -> bool {
         let lanes = self.lanes(node);
-        let from = Cell::new(None);
+        let look = self.looks.begin_to_send();
+        let (from, put_back) = (Cell::new(None), Cell::new(false));
         let unpop = |task: Task| {
+            put_back.set(true);
             if let Some(from) = from.take() {
                 lanes.unpop(task, from);
             }
@@ -161,6 +178,11 @@ impl Component for WorkStealing {
             Some(task)
         };
         let moved = node.pump(to, pop, unpop);
+        if put_back.get() && !self.looks.is_alone(&look) {
+            // Another worker may have found nothing meanwhile.
+            node.children_can_pull();
+        }
+        self.looks.end(look);
         // The tasks here were refused; more of them would be too.
         moved || (sent == 0 && node.parents_can_push())
     }

@@ -222,6 +222,40 @@ fn queues_below_are_sent_a_few_of_their_own_or_one_that_is_stolen() {
     assert!(rig.can_push(Child(0)), "nothing is here: the parent is notified");
 }
 
+/// A task is out of its queue while it is sent to a child, which refuses it. A worker that looks at that moment finds
+/// nothing, and may sleep.
+#[test]
+fn who_misses_a_task_that_comes_back_is_told() {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+    let rig = stealing().workers(2).child(FakeChild::over([0]).room(0)).child(FakeChild::worker(1));
+    let (sent, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let is_told = || rig.hops().iter().any(|hop| matches!(hop, Hop::ChildCanPull { child: None, .. }));
+    // Whether each worker that found nothing was told to look again.
+    let are_told = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(SeqCst) {
+                rig.can_push(Child(0));
+                sent.fetch_add(1, SeqCst);
+            }
+        });
+        let are_told = (0..20_000).all(|_| {
+            assert_eq!(rig.push(rig.task().make()), Ok(()));
+            rig.hops();
+            rig.pull(Child(1)).is_some() || {
+                let before = sent.load(SeqCst);
+                while sent.load(SeqCst) < before + 2 {
+                    std::thread::yield_now();
+                }
+                is_told()
+            }
+        });
+        is_over.store(true, SeqCst);
+        are_told
+    });
+    assert!(are_told, "nobody pulls a task that is there");
+    rig.drain();
+}
+
 #[test]
 fn estimates_count_every_queue() {
     let rig = stealing().workers(2);
