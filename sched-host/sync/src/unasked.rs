@@ -14,6 +14,9 @@
 //!
 //! Of the two looks one at least sees the other's step, so never do both have the task. Both may leave it to the other:
 //! then the worker asks the record, and finds the task there.
+//!
+//! Others need no fence once one has been taken: the state says so. It counts how often tasks began anew, so that who
+//! has ended it for earlier ones, and comes back from his fence, says nothing of later ones.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -22,12 +25,15 @@ use crate::fence::{heavy_fence, light_fence};
 use crate::primitives::{AtomicU32, Ordering::*};
 
 /// Whether tasks begin unasked; see the [module](self). At first they do not.
+///
+/// One of the states below, above which the number of beginnings is counted.
 pub struct Unasked(AtomicU32);
 
 const ENDED: u32 = 0;
 /// It has ended, but not every worker may know.
 const ENDING: u32 = 1;
 const HOLDS: u32 = 2;
+const STATE: u32 = 3;
 
 impl Default for Unasked {
     fn default() -> Unasked {
@@ -36,31 +42,33 @@ impl Default for Unasked {
 }
 
 impl Unasked {
-    /// Begins anew, before any of the tasks is handed out.
+    /// Begins anew, before any of the tasks is handed out. One thread does so at a time.
     pub fn begin(&self, holds: bool) {
-        self.0.store(if holds { HOLDS } else { ENDED }, Release);
+        let number = (self.0.load(Relaxed) & !STATE).wrapping_add(STATE + 1);
+        // An exchange, as all changes are: they have one order.
+        self.0.swap(number | if holds { HOLDS } else { ENDED }, AcqRel);
     }
 
-    /// Whether tasks began unasked a moment ago.
-    #[inline]
-    pub fn holds(&self) -> bool {
-        self.0.load(Acquire) == HOLDS
-    }
-
-    /// Whether a task begins unasked that this thread has marked.
+    /// Whether tasks begin unasked that this thread has marked, or numbered.
     #[inline]
     pub fn is_still(&self) -> bool {
         light_fence();
-        self.holds()
+        self.0.load(Acquire) & STATE == HOLDS
     }
 
     /// From now on, a task that is not marked begins with a question.
     pub fn end(&self) {
-        if self.0.load(Acquire) == ENDED {
-            return;
+        let mut seen = self.0.load(Acquire);
+        while seen & STATE != ENDED {
+            let ending = seen & !STATE | ENDING;
+            match self.0.compare_exchange(seen, ending, AcqRel, Acquire) {
+                Ok(_) => {
+                    heavy_fence();
+                    let _ = self.0.compare_exchange(ending, ending & !STATE | ENDED, AcqRel, Acquire);
+                    return;
+                }
+                Err(now) => seen = now,
+            }
         }
-        let _ = self.0.compare_exchange(HOLDS, ENDING, AcqRel, Acquire);
-        heavy_fence();
-        let _ = self.0.compare_exchange(ENDING, ENDED, AcqRel, Acquire);
     }
 }

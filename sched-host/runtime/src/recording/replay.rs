@@ -161,7 +161,8 @@ impl Core {
         // Its predecessors have ended, and begin again in the next replay only.
         recorded.pending[index as usize].arm(planned.waits);
         planned.slot.head().sequence.store(recorded.first.load(Relaxed) + u64::from(index), Release);
-        if planned.is_rare || !recorded.unasked.holds() {
+        // Who cancels all tasks ends this before it looks at their numbers, and so finds this one's, or is seen here.
+        if planned.is_rare || !recorded.unasked.is_still() {
             return self.start_rarely_planned(recorded, index, requester, scratch);
         }
         let context = recorded.context_now();

@@ -1,7 +1,7 @@
 //! Tasks that begin unasked under loom: a task is begun or taken back, never both and never neither.
 //!
 //! Each of these, done by hand to `unasked.rs`, makes a model fail: no fence on either side; no heavy fence by who finds
-//! that another one is just ending it; `ENDED` stored before that fence.
+//! that another one is just ending it; `ENDED` stored before that fence; a state without the number of beginnings.
 
 use super::Unasked;
 use crate::model::model;
@@ -70,4 +70,23 @@ fn a_task_is_begun_or_taken_back() {
 #[test]
 fn two_that_take_it_back_are_no_more_than_one() {
     Scene::play(3, 2);
+}
+
+/// Somebody still ends it for earlier tasks when it begins anew.
+#[test]
+fn who_ends_it_for_earlier_tasks_says_nothing_of_later_ones() {
+    model(3, || {
+        let scene = Scene::new();
+        let spawn = |what: fn(&Scene)| {
+            let scene = Arc::clone(&scene);
+            thread::spawn(move || what(&scene))
+        };
+        let late = spawn(|scene| scene.unasked.end());
+        scene.unasked.begin(true);
+        let others = [spawn(|scene| scene.unasked.end()), spawn(Scene::take_back)];
+        scene.begin();
+        others.into_iter().chain([late]).for_each(|other| other.join().expect("nobody panics"));
+        let (begun, taken_back) = (scene.begun.load(Relaxed), scene.taken_back.load(Relaxed));
+        assert_eq!(begun + taken_back, 1, "begun {begun} times, taken back {taken_back} times");
+    });
 }
