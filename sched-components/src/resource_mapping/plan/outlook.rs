@@ -15,6 +15,10 @@ use std::sync::Arc;
 /// "Cannot run there" or "is not there".
 pub(super) const NEVER: u64 = u64::MAX;
 
+/// The greatest length of a task or a transfer, five hours in ns: models that are far from what they were measured with
+/// say far more, and sums of lengths must not overflow.
+const LONGEST: u64 = 1 << 44;
+
 /// A worker that tasks are planned for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lane {
@@ -263,14 +267,15 @@ impl<'a> Builder<'a> {
         self.numbers.insert(sequence, number);
         self.tasks.push(task);
         let length = |lane: &Lane| match submitted.expected_length(sequence, lane.worker) {
-            Estimate::Known(length) => nanos(length),
+            Estimate::Known(length) if nanos(length) != NEVER => nanos(length).min(LONGEST),
             _ => NEVER,
         };
         let expected: Vec<u64> = self.view.lanes.iter().map(length).collect();
         let next = self.kinds.len();
         let corrected = |mut lengths: Vec<u64>, kind| {
             for (lane, length) in lengths.iter_mut().enumerate().filter(|(_, length)| **length != NEVER) {
-                *length = (*length as f64 * self.view.experience.factor(kind, lane, self.view.lanes)) as u64;
+                let corrected = *length as f64 * self.view.experience.factor(kind, lane, self.view.lanes);
+                *length = (corrected as u64).min(LONGEST);
             }
             lengths
         };
@@ -331,7 +336,7 @@ impl<'a> Builder<'a> {
             for (from, to) in (0..memories).flat_map(|from| (0..memories).map(move |to| (from, to))) {
                 let known = outlook.network.alone(from as usize, to as usize, access.bytes);
                 let alone = || known.unwrap_or_else(|| self.view.weights.charged(expected(from, to)));
-                outlook.transfers.push(if from == to { 0 } else { alone() });
+                outlook.transfers.push(if from == to { 0 } else { alone().min(LONGEST) });
             }
         }
         outlook.size_of.push(size);

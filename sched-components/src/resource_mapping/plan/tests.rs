@@ -200,6 +200,24 @@ fn a_worker_is_woken_and_pulls_what_is_planned_for_it() {
     assert_eq!(rig.pull(Child(1)), Some(task));
 }
 
+/// As a model says that is far from its samples, or a program that has no better word for "not there".
+#[test]
+fn a_worker_that_would_take_for_ever_gets_nothing() {
+    for length in [u64::MAX, u64::MAX - 1000, 1 << 63, 1 << 50] {
+        let rig = core_and_gpu(&[(0, 10)]);
+        rig.set_length(0, WorkerId(0), 0, Estimate::Known(Duration::from_nanos(length)));
+        rig.set_now(Time::from_nanos(5000));
+        rig.set_tick(Duration::from_nanos(1));
+        let tasks = rig.tasks(20);
+        tasks.iter().for_each(|task| push(&rig, *task));
+        for _ in &tasks {
+            rig.can_push(Child(1));
+            rig.child_tasks(Child(1)).into_iter().for_each(|task| rig.set_ended(task));
+        }
+        assert_eq!((rig.child_tasks(Child(0)).len(), rig.child_tasks(Child(1)).len()), (0, 20));
+    }
+}
+
 #[test]
 fn a_window_moves_on() {
     let rig = Rig::build::<Plan>(&[("window", Value::Int(4)), ("effort", Value::Int(3))]).foreseeing().workers(1);
