@@ -1,9 +1,9 @@
 //! Copies for the next task go on while a kernel runs, and what waits for a kernel does not wait for the next.
 
 use super::{On, SOURCE, scale, with_devices};
-use sched_core::WorkerId;
+use sched_core::{Arch, WorkerId};
 use sched_driver_fake::{hold_copies, hold_kernels};
-use sched_host::runtime::{KernelCall, Read, ReadWrite};
+use sched_host::runtime::{KernelCall, Outcome, Read, ReadWrite};
 use sched_host::trace::Event;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
@@ -83,4 +83,27 @@ fn a_trace_shows_the_kernels_of_a_device_without_threads() {
     let begin = place(|event| matches!(event, Event::Started { worker: WorkerId(1), .. }));
     let end = place(|event| matches!(event, Event::Ended { worker: WorkerId(0), .. }));
     assert!(begin.is_some() && begin < end, "{:?}", trace.events);
+}
+
+/// An implementation that is a closure runs while the device executes the kernel of another task.
+#[test]
+fn a_closure_behind_a_kernel_belongs_to_its_own_task() {
+    let runtime = with_devices("fake:16").policy("tree-eager").build().expect("it starts");
+    let array = runtime.array(vec![1.0; 8]);
+    let (send, receive) = channel();
+    let note = runtime.codelet::<(), ()>("note").cpu("note", move |_, ()| drop(send.send(()))).build();
+    let nests = runtime.codelet::<(), ()>("nests").implementation(Arch::OPENCL, "nests", move |context, ()| {
+        context.nest().task(&note, ()).submit().expect("it is part of this task");
+    });
+    let (on_device, nests) = (scale(&runtime, On::Devices), nests.nests().build());
+    let (copies, kernels) = (hold_copies(16), hold_kernels(16));
+    runtime.task_with(&on_device, 10.0, (&array,)).submit().expect("it is taken");
+    let outer = runtime.task(&nests, ()).submit().expect("it is taken");
+    drop(copies);
+    kernels.wait_for_one();
+    receive.recv_timeout(Duration::from_secs(60)).expect("the nested task runs");
+    assert_eq!(runtime.wait(outer).expect("it ends"), Outcome::Done);
+    drop(kernels);
+    runtime.wait_all().expect("no task fails");
+    assert_eq!(*runtime.read(&array).expect("it was computed"), [10.0; 8]);
 }

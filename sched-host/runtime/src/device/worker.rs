@@ -237,8 +237,13 @@ impl Worker {
         if is_first {
             self.present(&task);
         }
+        // A closure of the program asks which task it belongs to, also while the device executes the kernel of another.
+        let executing = &core.counters[self.id.index()].executing;
+        let before = executing.get();
+        executing.set(Some(task.slot.id()));
         let launched = Instant::now();
         let ran = catch_unwind(AssertUnwindSafe(|| job.run(task.implementation, &crew)));
+        executing.set(before);
         match (ran, device.take_launched()) {
             (Ok(()), Launched { token: Some(token), is_kernel, status }) => {
                 Start::UnderWay(UnderWay { task, token, launched, is_kernel, status })
@@ -249,6 +254,9 @@ impl Worker {
                     self.present(&task);
                 }
                 self.finish(device, task, Ok(Finished::default()), launched.elapsed());
+                if !is_first {
+                    executing.set(before);
+                }
                 Start::Gone
             }
             (Err(payload), _) => {
