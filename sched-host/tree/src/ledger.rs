@@ -289,8 +289,8 @@ extern "C" fn lost(task: RawTask) {
 
 /// Size of the first chunk. Sizes double, so a bit operation finds the chunk of an index and no chunk ever moves.
 const FIRST_CHUNK: usize = 1024;
-/// Number of chunks: with doubling sizes, one more than are ever filled, so that every 32-bit index falls into one and
-/// no bound is checked.
+/// Number of chunks: with doubling sizes, two more than are ever filled, so that every 32-bit index falls into one and
+/// no bound is checked, and a bit of an index is left for who stores it.
 pub const CHUNKS: usize = 23;
 
 /// Chunk of a slot, and its place in the chunk.
@@ -353,11 +353,11 @@ impl Ledger {
     /// Creates free slots, in order of their numbers.
     ///
     /// # Panics
-    /// Beyond 2³² slots.
+    /// Beyond 2³¹ slots.
     pub fn grow(&self) -> &'static [Slot] {
         let _one_at_a_time = self.grow.lock();
-        let unfilled = self.chunks[..CHUNKS - 1].iter().position(|chunk| chunk.get().is_none());
-        let number = unfilled.expect("fewer than 2^32 tasks at once");
+        let unfilled = self.chunks[..CHUNKS - 2].iter().position(|chunk| chunk.get().is_none());
+        let number = unfilled.expect("fewer than 2^31 tasks at once");
         let size = FIRST_CHUNK << number;
         let first = size - FIRST_CHUNK;
         let unused = {

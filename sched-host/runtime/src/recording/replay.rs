@@ -94,7 +94,7 @@ impl Submitter {
         let context = core.roster.get(number);
         let (mut min, mut max) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
         if min > max {
-            (min, max) = core.look_closer(context, &codelet())?.into_inner();
+            (min, max) = core.look_closer(context, &codelet(), false)?.into_inner();
         }
         if let Some(asked) = &recorded.priorities
             && let Some(priority) =

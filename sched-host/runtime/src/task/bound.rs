@@ -51,12 +51,17 @@ impl Core {
     /// The closer look at a submission to a context that shows no allowed priority: it has ended, or tasks are bounded.
     /// Waits for room if that is so. Returns the allowed priorities.
     #[cold]
-    pub(crate) fn look_closer(&self, context: &ContextCore, codelet: &str) -> Result<RangeInclusive<i32>, SubmitError> {
+    pub(crate) fn look_closer(
+        &self,
+        context: &ContextCore,
+        codelet: &str,
+        is_nested: bool,
+    ) -> Result<RangeInclusive<i32>, SubmitError> {
         let range = || context.priorities().ok_or_else(|| SubmitError::Ended { codelet: codelet.to_owned() });
         let allowed = range()?;
         let Some(bound) = self.bound else { return Ok(allowed) };
-        // Tasks that a running task submits are taken: it might be the one that has to end.
-        if self.in_flight() < bound.most || executed_here(self).is_some() {
+        // Tasks that a running task submits are taken, whichever of its threads does: it might be the one that has to end.
+        if is_nested || self.in_flight() < bound.most || executed_here(self).is_some() {
             return Ok(allowed);
         }
         let full = || SubmitError::Full { codelet: codelet.to_owned(), most: bound.most };

@@ -70,7 +70,14 @@ impl WorkerScratch {
     /// The recording of a task, to be [kept](Self::keep_recording) for the next one: a count of its users for each
     /// task would be shared by all workers.
     pub(crate) fn take_recording(&mut self, recorded: &Arc<Recorded>) -> Arc<Recorded> {
-        self.recorded.take().filter(|kept| Arc::ptr_eq(kept, recorded)).unwrap_or_else(|| Arc::clone(recorded))
+        match self.recorded.take() {
+            Some(kept) if Arc::ptr_eq(&kept, recorded) => kept,
+            other => {
+                self.recorded = other;
+                self.let_go(None);
+                Arc::clone(recorded)
+            }
+        }
     }
 
     /// Whether a task of a recording was executed here.
@@ -90,7 +97,14 @@ impl WorkerScratch {
 
     /// See [`take_recording`](Self::take_recording).
     pub(crate) fn keep_recording(&mut self, recorded: Arc<Recorded>) {
-        self.recorded = Some(recorded);
+        self.let_go(Some(recorded));
+    }
+
+    /// Lets go of the recording that was kept, and keeps `next`. The last one to let go drops kernels, and what they own.
+    fn let_go(&mut self, next: Option<Arc<Recorded>>) {
+        if let Some(kept) = std::mem::replace(&mut self.recorded, next) {
+            aside(&AtomicU64::new(0), "the drop of a recording", || drop(kept));
+        }
     }
 }
 

@@ -223,7 +223,7 @@ impl Request<'_> {
         let facts = self.job.facts();
         let mut inner = nest.inner.lock();
         let (own, others) = self.check_nested(nest, &inner)?;
-        let (context, priority) = admit(core, facts, self.context, self.priority)?;
+        let (context, priority) = admit(core, facts, self.context, self.priority, true)?;
         let mut right = core.sole.enter();
         let place = core.take_slot(facts, &mut right);
         let entry = self.entry(place, context, priority, footprint, &others);

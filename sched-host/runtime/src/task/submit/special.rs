@@ -130,7 +130,7 @@ impl Request<'_> {
             return self.submit_nested(&nest, seen.footprint, restriction);
         }
         // The last step that can fail: from here on the context counts the task.
-        let (context, priority) = admit(core, &facts, self.context, self.priority)?;
+        let (context, priority) = admit(core, &facts, self.context, self.priority, false)?;
         let mut right = core.sole.enter();
         let place = core.take_slot(&facts, &mut right);
         let entry = self.entry(place, context, priority, seen.footprint, &accesses);

@@ -152,7 +152,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             seen = core.put_in_order(facts, &mut accesses, model)?;
         }
         // The last step that can fail: from here on the context counts the task.
-        let (context, priority) = admit(core, facts, self.context, self.priority)?;
+        let (context, priority) = admit(core, facts, self.context, self.priority, false)?;
         let mut rare = None;
         if seen.commutes {
             core.note_turns(&accesses, &mut rare);
@@ -217,6 +217,7 @@ pub(in crate::task) fn admit<'a>(
     codelet: &CodeletFacts,
     named: Option<&'a SchedContext>,
     asked: Option<i32>,
+    is_nested: bool,
 ) -> Result<(&'a ContextCore, i32), SubmitError> {
     let (number, serial) = match named {
         Some(context) if context.submitter.core.id != core.id => {
@@ -228,7 +229,7 @@ pub(in crate::task) fn admit<'a>(
     let context = core.roster.get(number);
     let (mut least, mut greatest) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
     if least > greatest {
-        (least, greatest) = core.look_closer(context, &codelet.name)?.into_inner();
+        (least, greatest) = core.look_closer(context, &codelet.name, is_nested)?.into_inner();
     }
     let priority = asked.unwrap_or_else(|| 0.max(least).min(greatest));
     if asked.is_some() && !(least..=greatest).contains(&priority) {
