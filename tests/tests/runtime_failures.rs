@@ -2,7 +2,8 @@
 
 use sched_core::Arch;
 use sched_host::runtime::{
-    Codelet, Commute, DataError, Many, Outcome, Read, ReadWrite, RunError, Runtime, SubmitError, TaskFailure, Write,
+    Codelet, Commute, DataError, Many, Outcome, Read, ReadWrite, RunError, Runtime, Scratch, Scratchpad, SubmitError,
+    TaskFailure, Write,
 };
 use sched_tests::stock::{self, EAGER, SHAPES, builder, runtime};
 use std::sync::Arc;
@@ -371,4 +372,21 @@ fn what_makes_no_sense_is_not_submitted() {
     insta::assert_snapshot!(error(runtime.task(&none, ()).submit()), @"codelet `none` has no implementation");
     assert!(matches!(runtime.read(&there), Err(DataError::Foreign)));
     runtime.wait_all().expect("nothing was submitted");
+}
+
+#[test]
+fn scratchpads_are_the_runtimes_own_and_named_once() {
+    let (runtime, other) = (stock::runtime(EAGER, 1), stock::runtime(EAGER, 1));
+    let both = runtime.codelet::<(Scratch<u64>, Many<Scratch<u64>>), ()>("both").cpu("both", |_, _| {}).build();
+    let [first, second] = [1, 2].map(|value| runtime.scratchpad(move || value));
+    let foreign = other.scratchpad(|| 0);
+    let submit = |pad: &Scratchpad<u64>, pads: &[&Scratchpad<u64>]| {
+        let pads: Vec<Scratchpad<u64>> = pads.iter().map(|pad| (*pad).clone()).collect();
+        runtime.task(&both, (pad, &pads)).submit()
+    };
+    assert!(matches!(submit(&first, &[&second, &first]), Err(SubmitError::Aliased { .. })));
+    assert!(matches!(submit(&first, &[&second, &second]), Err(SubmitError::Aliased { .. })));
+    assert!(matches!(submit(&foreign, &[&second]), Err(SubmitError::Foreign { what: "a scratchpad", .. })));
+    submit(&first, &[&second]).expect("the task is sound");
+    runtime.wait_all().expect("it runs");
 }

@@ -8,7 +8,7 @@ use crate::parts::range;
 use crate::traffic::Flight;
 use crate::transport::{Arrived, Parcel, Tag};
 use bytemuck::Pod;
-use sched_runtime::{ArrayHandle, Data, DataError, Lease, Partition, Plan, Runtime};
+use sched_runtime::{ArrayHandle, Data, DataError, Lease, Partition, Plan, Runtime, WriteLease};
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -248,7 +248,7 @@ impl<T: Pod + Send + Sync> Parcel for Values<T> {
 }
 
 /// Where values are received.
-struct Places<T: Pod + Send + Sync>(Lease<ArrayHandle<T>>, #[allow(dead_code, reason = "its end matters")] Flight);
+struct Places<T: Pod + Send + Sync>(WriteLease<ArrayHandle<T>>, #[allow(dead_code, reason = "its end matters")] Flight);
 
 impl<T: Pod + Send + Sync> Room for Places<T> {
     fn fill(mut self: Box<Self>, arrived: &mut dyn Arrived) {

@@ -6,7 +6,7 @@ use crate::pool::Pool;
 use crate::traffic::Flight;
 use crate::transport::{Arrived, Parcel, Tag};
 use sched_graph::ranks::Holders;
-use sched_runtime::{DataError, Handle, Lease, Runtime};
+use sched_runtime::{DataError, Handle, Lease, Runtime, WriteLease};
 use smallvec::SmallVec;
 use std::sync::{Arc, Weak};
 
@@ -162,7 +162,7 @@ impl<T: Message> Parcel for Value<T> {
 
 /// A value that is received where it belongs.
 struct Place<T: Send + Sync + 'static, F> {
-    lease: Lease<Handle<T>>,
+    lease: WriteLease<Handle<T>>,
     of: Arc<Of<T, F>>,
     desk: Weak<Desk>,
     tag: Tag,
@@ -218,7 +218,7 @@ pub(crate) fn take_bytes(arrived: &mut dyn Arrived, place: &mut [u8]) -> Result<
 
 /// A value to which what is received is added.
 struct Sum<T: Send + Sync + 'static, F> {
-    lease: Lease<Handle<T>>,
+    lease: WriteLease<Handle<T>>,
     of: Arc<Of<T, F>>,
     desk: Weak<Desk>,
     tag: Tag,

@@ -91,7 +91,8 @@ impl PartId {
 /// Each part has an order of its own. A new access waits for the conflicting ones in the orders of all overlapping
 /// parts, and is recorded in the order of its part alone. A write makes the orders of the parts inside its own empty:
 /// whoever overlaps them waits for the write instead. So an access to the whole looks at the parts that were used since
-/// the last write to the whole. Accesses that commute do so with those to the same part only.
+/// the last write to the whole. Accesses that commute do so with those to the same part only. A part without elements
+/// overlaps the whole alone: whoever uses the whole comes after, or before, all who use any of its parts.
 ///
 /// ```
 /// use sched_graph::{AccessMode, PartId, Region, RegionOrder};
@@ -128,7 +129,7 @@ pub struct RegionOrder<T> {
 struct Part<T> {
     region: Region,
     order: AccessOrder<T>,
-    /// Other parts with common elements.
+    /// Other parts with common elements; of a part without elements the whole, and the other way round.
     overlapping: Vec<PartId>,
 }
 
@@ -149,26 +150,34 @@ impl<T: Copy> RegionOrder<T> {
     /// Adds parts of a part, each inside it, and returns their numbers.
     pub fn add(&mut self, of: PartId, regions: &[Region]) -> Vec<PartId> {
         let before: Vec<PartId> = self.parts[of.index()].overlapping.iter().copied().chain([of]).collect();
-        let added: Vec<PartId> = regions.iter().map(|region| self.add_one(region, &before)).collect();
-        // From top to bottom, each with those that begin above its end.
-        let mut sorted: Vec<(&Region, PartId)> = regions.iter().zip(added.iter().copied()).collect();
-        sorted.sort_by_key(|(region, _)| region.rows.start);
-        for (at, (region, part)) in sorted.iter().enumerate() {
-            let below = sorted[at + 1..].iter().take_while(|(other, _)| other.rows.start < region.rows.end);
-            for (_, other) in below.filter(|(other, _)| other.overlaps(region)) {
-                self.parts[part.index()].overlapping.push(*other);
-                self.parts[other.index()].overlapping.push(*part);
+        let added: Vec<PartId> = regions.iter().map(|region| self.add_one(region)).collect();
+        let has_elements = |part: &PartId| !self.parts[part.index()].region.is_empty();
+        let of_old = before.into_iter().filter(has_elements).map(|part| (part, false));
+        let mut sorted: Vec<(PartId, bool)> = of_old.collect();
+        sorted.extend(added.iter().copied().filter(has_elements).map(|part| (part, true)));
+        // From top to bottom, each with those above that reach down to it: not every part with every other.
+        sorted.sort_by_key(|(part, _)| self.parts[part.index()].region.rows.start);
+        let mut above: Vec<(PartId, bool)> = Vec::new();
+        for (part, is_new) in sorted {
+            let region = self.parts[part.index()].region.clone();
+            above.retain(|(other, _)| self.parts[other.index()].region.rows.end > region.rows.start);
+            for (other, _) in above.iter().filter(|(_, is_other_new)| is_new || *is_other_new) {
+                if self.parts[other.index()].region.overlaps(&region) {
+                    self.link(part, *other);
+                }
             }
+            above.push((part, is_new));
+        }
+        let without_elements = added.iter().filter(|part| self.parts[part.index()].region.is_empty()).copied();
+        for part in without_elements.collect::<Vec<PartId>>() {
+            self.link(part, PartId::WHOLE);
         }
         added
     }
 
-    fn add_one(&mut self, region: &Region, candidates: &[PartId]) -> PartId {
-        let is_near = |other: &PartId| self.parts[other.index()].region.overlaps(region);
-        let overlapping: Vec<PartId> = candidates.iter().copied().filter(is_near).collect();
+    fn add_one(&mut self, region: &Region) -> PartId {
         let id = self.free.pop().unwrap_or(PartId(self.parts.len() as u32));
-        overlapping.iter().for_each(|other| self.parts[other.index()].overlapping.push(id));
-        let part = Part { region: region.clone(), order: AccessOrder::default(), overlapping };
+        let part = Part { region: region.clone(), order: AccessOrder::default(), overlapping: Vec::new() };
         match self.parts.get_mut(id.index()) {
             Some(place) => *place = part,
             None => {
@@ -177,6 +186,12 @@ impl<T: Copy> RegionOrder<T> {
             }
         }
         id
+    }
+
+    /// Notes that two parts overlap.
+    fn link(&mut self, one: PartId, other: PartId) {
+        self.parts[one.index()].overlapping.push(other);
+        self.parts[other.index()].overlapping.push(one);
     }
 
     /// Removes a part that no task names any more; those that named it have ended, or never will use it.
@@ -215,7 +230,7 @@ impl<T: Copy> RegionOrder<T> {
         mut wait_for: impl FnMut(T) -> bool,
         ended: impl Fn(T) -> bool,
     ) {
-        if mode == AccessMode::Scratch || self.parts[part.index()].region.is_empty() {
+        if mode == AccessMode::Scratch {
             return;
         }
         // Commuting tasks wait for each access that was there before the first of them: nothing may be forgotten.

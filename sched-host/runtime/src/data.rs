@@ -19,13 +19,14 @@ pub(crate) mod view;
 pub(crate) mod whole;
 
 pub use self::handle::Handle;
-pub(crate) use self::handle::{InOrder, LastTurn};
+pub(crate) use self::handle::{Begun, InOrder, LastTurn};
 use self::loan::{LentValue, Loan};
 use self::plain::Plain;
 pub(crate) use self::plain::{Reading, Writing};
 use self::reduction::Reduced;
 use self::replicas::{Copies, Replicas};
 use self::whole::{Part, Whole};
+use super::core::Core;
 use super::task::measure::footprint_of_bytes;
 use super::task::record::TaskKey;
 use parking_lot::Mutex;
@@ -371,15 +372,28 @@ pub struct Scratchpad<T> {
 }
 
 pub(crate) struct Pads<T> {
+    /// The runtime that has them.
+    runtime: u64,
     pub(crate) make: Box<dyn Fn() -> T + Send + Sync>,
     pub(crate) of_worker: Box<[Mutex<Option<T>>]>,
 }
 
 impl<T> Scratchpad<T> {
-    pub(crate) fn new(workers: usize, make: impl Fn() -> T + Send + Sync + 'static) -> Scratchpad<T> {
-        let of_worker = (0..workers).map(|_| Mutex::new(None)).collect();
-        Scratchpad { pads: Arc::new(Pads { make: Box::new(make), of_worker }) }
+    pub(crate) fn new(core: &Core, make: impl Fn() -> T + Send + Sync + 'static) -> Scratchpad<T> {
+        let of_worker = core.facts.iter().map(|_| Mutex::new(None)).collect();
+        Scratchpad { pads: Arc::new(Pads { runtime: core.id, make: Box::new(make), of_worker }) }
     }
+
+    pub(crate) fn id(&self) -> PadId {
+        PadId { runtime: self.pads.runtime, address: Arc::as_ptr(&self.pads).addr() }
+    }
+}
+
+/// Tells scratchpads apart.
+#[derive(Clone, Copy, PartialEq)]
+pub struct PadId {
+    pub(crate) runtime: u64,
+    address: usize,
 }
 
 impl<T> Clone for Scratchpad<T> {

@@ -54,7 +54,7 @@ pub use wait::DataError;
 pub use wait::data::{Data, ReadArray, ReadData, ReadMatrix, WriteArray, WriteData, WriteMatrix};
 pub use wait::future::{ReadWhenReady, TaskEnded, WriteWhenReady};
 pub use wait::held::HeldGuard;
-pub use wait::lease::Lease;
+pub use wait::lease::{Lease, WriteLease};
 pub use worker::stats::WorkerStats;
 pub use worker::times::WorkerExpectation;
 

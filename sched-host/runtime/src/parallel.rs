@@ -6,6 +6,7 @@ pub(crate) mod share;
 
 use self::crew::{Crew, Team};
 use self::share::TeamAccessList;
+use super::data::Begun;
 use super::data::access::AccessList;
 use super::task::codelet::{CodeletBuilder, Context, Kernel};
 use super::task::verdict::Verdict;
@@ -49,7 +50,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
         kernel: impl for<'a> Fn(&Context<'_, P>, L::Views<'a>) -> V + Send + Sync + 'static,
     ) -> Self {
         let run = move |handles: &L::Handles, params: &P, crew: &Crew<'_>| {
-            let mut guards = L::guards(handles, crew.first());
+            let mut guards = L::guards(handles, crew.first(), Begun(()));
             let context = Context { params, worker: crew.first(), team: Team::of(crew) };
             let _widened = crew.widen();
             kernel(&context, L::views(&mut guards)).conclude();
@@ -87,7 +88,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
         P: Sync,
     {
         let run = move |handles: &L::Handles, params: &P, crew: &Crew<'_>| {
-            let mut guards = L::team_guards(handles, crew.members);
+            let mut guards = L::team_guards(handles, crew.members, Begun(()));
             let parts = L::parts(&mut guards, crew.members.len());
             let parts: Vec<Mutex<Option<L::Parts<'_>>>> =
                 parts.into_iter().map(|part| Mutex::new(Some(part))).collect();

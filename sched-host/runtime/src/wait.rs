@@ -61,6 +61,14 @@ impl Core {
         }
     }
 
+    /// Checks that the program may use data.
+    pub(crate) fn check_use(&self, header: &DataHeader, mode: AccessMode) -> Result<(), DataError> {
+        if header.runtime() != self.id {
+            return Err(DataError::Foreign);
+        }
+        header.loan().map_or(Ok(()), |loan| loan.check(mode.writes())).map_err(DataError::Loan)
+    }
+
     /// Panics inside a task, which might wait for itself.
     pub(crate) fn refuse_inside(&self, what: &str) {
         assert!(executed_here(self).is_none(), "{what} by a task of the same runtime, which might wait for itself");
@@ -134,6 +142,9 @@ pub enum DataError {
     /// The handle belongs to another runtime.
     #[error("the handle belongs to another runtime")]
     Foreign,
+    /// The data belongs to a scope that has ended, or that lent it for reading only.
+    #[error("{0}")]
+    Loan(&'static str),
     /// There is no such memory node.
     #[error("there is no memory node {node}: the runtime has {nodes}, from 0")]
     NoMemoryNode {
@@ -271,6 +282,9 @@ impl Runtime {
     /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
     #[track_caller]
     pub fn unregister<D: Data>(&self, handle: D) -> Result<Result<D::Value, D>, DataError> {
+        if handle.header().loan().is_some() {
+            return Ok(Err(handle));
+        }
         drop(self.write(&handle)?);
         if !handle.is_only() {
             return Ok(Err(handle));
@@ -324,6 +338,7 @@ impl<'a> Turn<'a> {
         header: &Arc<DataHeader>,
         mode: AccessMode,
     ) -> Result<Turn<'a>, DataError> {
+        runtime.core.check_use(header, mode)?;
         let turn = Turn::take(runtime, header, mode)?;
         turn.check(header)?;
         Ok(turn)
@@ -356,10 +371,9 @@ impl<'a> Turn<'a> {
         header: &Arc<DataHeader>,
         mode: AccessMode,
     ) -> Result<Option<Turn<'a>>, DataError> {
+        runtime.core.check_use(header, mode)?;
         let has_ended = |task| runtime.core.is_ended(task);
         let is_free = match header.part() {
-            // An error, which `enter` has.
-            _ if header.runtime() != runtime.core.id => true,
             Some(part) => part.whole.order.lock().is_free(part.id, mode, has_ended),
             None => header.order.with(&mut runtime.core.sole.enter(), |order| order.is_free(mode, has_ended)),
         };

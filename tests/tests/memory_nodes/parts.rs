@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use sched_host::graph::Region;
 use sched_host::runtime::{
-    AccessMode, Codelet, Commute, Context, Many, Matrix, MatrixHandle, MatrixLayout, MatrixMut, MatrixRef,
+    AccessMode, Codelet, Commute, Context, Many, Matrix, MatrixHandle, MatrixLayout, MatrixMut, MatrixRef, Outcome,
     PartitionError, Plan, Read, ReadWrite, RunError, Runtime, SubmitError, TaskRef, Write,
 };
 use sched_tests::hold::Hold;
@@ -342,6 +342,27 @@ fn a_node_gets_the_parts_that_its_tasks_use_and_the_whole_is_gathered() {
     drop(parts);
     assert_eq!(runtime.unregister(x).expect("the data is good").expect("it is the only handle"), [11; 300]);
     assert_eq!(resident(&runtime), [0; 3]);
+}
+
+/// As with any other data: tasks that name it run in order, and a failure is one of those that read it.
+#[test]
+fn data_without_elements_has_an_order_and_may_be_bad() {
+    let runtime = one_node(2);
+    let (fail, copy) = (
+        runtime.codelet::<(Write<[u64]>,), ()>("fail").cpu("fail", |_, _| Err("no")).build(),
+        runtime
+            .codelet::<(Read<[u64]>, Write<u64>), ()>("copy")
+            .cpu("copy", |_, (from, to)| *to = from.len() as u64)
+            .build(),
+    );
+    let (x, y) = (runtime.array(Vec::<u64>::new()), runtime.register(1));
+    let empty = &runtime.array(vec![0; 3]).partition(&Plan::ranges(4)).expect("the plan fits")[3].clone();
+    for data in [&x, empty] {
+        runtime.task(&fail, (data,)).submit().expect("the task is sound");
+        let reader = runtime.task(&copy, (data, &y)).submit().expect("the task is sound");
+        assert!(matches!(runtime.wait(reader).expect("it ends"), Outcome::Cancelled(_)));
+    }
+    runtime.wait_all().expect_err("two have failed");
 }
 
 /// Parts have a turn each among tasks that commute on them: those of overlapping parts wait for each other.

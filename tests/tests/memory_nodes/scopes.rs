@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, channel};
 
 fn runtimes() -> [Runtime; 2] {
     [builder(CHOSEN, 2, Vec::new()).unchecked().build().expect("the runtime starts"), start(CHOSEN, 2, 2)]
@@ -73,6 +74,71 @@ fn what_is_lent_for_reading_is_not_written() {
     });
     ended.expect("nothing failed");
     assert_eq!(x, [1; 10]);
+}
+
+/// However the program would use what it cannot, it gets an error, and no panic.
+#[test]
+fn what_the_program_cannot_use_is_an_error() {
+    const READ_ONLY: &str = "the data was lent for reading only";
+    let [runtime, _] = runtimes();
+    let x = vec![1u64; 10];
+    let y = 5u64;
+    let left = runtime.scope(|scope| {
+        let (x, y) = (scope.array_ref(&x), scope.lend_ref(&y));
+        assert_eq!((runtime.read(&x).expect("it is good")[9], *runtime.read(&y).expect("it is good")), (1, 5));
+        let refused = [
+            runtime.write(&x).map(drop),
+            runtime.write(&y).map(drop),
+            runtime.acquire_write(&x, |_| panic!("nothing to write")),
+            runtime.lease_write(&x, |_| panic!("nothing to write")),
+        ];
+        for refused in refused {
+            assert!(matches!(refused, Err(DataError::Loan(READ_ONLY))), "{refused:?}");
+        }
+        assert!(runtime.unregister(x.clone()).expect("no error").is_err(), "it belongs to the scope");
+        (x, y)
+    });
+    let (x, y) = left.expect("nothing failed");
+    let refused = [
+        runtime.read(&x).map(drop),
+        runtime.read(&y).map(drop),
+        runtime.try_read(&y).map(drop),
+        runtime.acquire_read(&x, |_| panic!("nothing to read")),
+        runtime.lease_read(&x, |_| panic!("nothing to read")),
+    ];
+    for refused in refused {
+        assert!(matches!(&refused, Err(DataError::Loan(why)) if why.contains("has ended")), "{refused:?}");
+    }
+    assert!(runtime.unregister(x).expect("no error").is_err() && runtime.unregister(y).expect("no error").is_err());
+    runtime.wait_all().expect("nothing fails");
+}
+
+/// Also those that name parts without elements.
+#[test]
+fn all_tasks_have_ended_when_the_scope_ends() {
+    for runtime in runtimes() {
+        let count = runtime
+            .codelet::<(Read<[u64]>, ReadWrite<usize>), ()>("count")
+            .cpu("count", |_, (part, count)| *count += 1 + part.len())
+            .build();
+        let wait = runtime.codelet::<(ReadWrite<usize>,), Receiver<()>>("wait");
+        let wait = wait.cpu("wait", |context, _| context.params.recv().unwrap_or_default()).build();
+        for length in [0, 3] {
+            let (values, count_of_all) = (vec![7u64; length], runtime.register(0));
+            let (go_on, until) = channel();
+            runtime.task_with(&wait, until, (&count_of_all,)).submit().expect("the task is sound");
+            let ended = runtime.scope(|scope| {
+                let values = scope.array_ref(&values);
+                for part in &values.partition(&Plan::ranges(5)).expect("the plan fits") {
+                    scope.task(&count, (part, &count_of_all)).sched_data(1).submit().expect("the task is sound");
+                }
+                drop(go_on);
+            });
+            ended.expect("nothing failed");
+            assert_eq!(runtime.try_read(&count_of_all).expect("it is good").map(|count| *count), Some(5 + length));
+            runtime.wait_all().expect("every task ran");
+        }
+    }
 }
 
 #[test]

@@ -54,11 +54,9 @@ proptest! {
                 0 => {
                     let of = order.region(part).clone();
                     let inside = region.intersection(&of);
-                    if !inside.is_empty() {
-                        let half = inside.rows.start + inside.rows.len() / 2;
-                        let lower = Region { rows: half..inside.rows.end, columns: inside.columns.clone() };
-                        parts.extend(order.add(part, &[inside, lower]));
-                    }
+                    let half = inside.rows.start + inside.rows.len() / 2;
+                    let lower = Region { rows: half..inside.rows.end, columns: inside.columns.clone() };
+                    parts.extend(order.add(part, &[inside, lower]));
                 }
                 1 if part != PartId::WHOLE => {
                     // As the runtime does it: what uses the part has ended.
@@ -91,7 +89,9 @@ proptest! {
                     let region = order.region(part).clone();
                     let conflicts = |(other, how, of, _): &(Region, AccessMode, PartId, BTreeSet<usize>)| {
                         let commute = (mode, *how) == (AccessMode::Commute, AccessMode::Commute) && *of == part;
-                        other.overlaps(&region) && (mode.writes() || how.writes()) && !commute
+                        let is_empty = other.is_empty() || region.is_empty();
+                        let near = other.overlaps(&region) || *of == part || (is_empty && [*of, part].contains(&PartId::WHOLE));
+                        near && (mode.writes() || how.writes()) && !commute
                     };
                     let expected: BTreeSet<usize> =
                         (0..task).filter(|other| !ended.contains(other) && conflicts(&tasks[*other])).collect();

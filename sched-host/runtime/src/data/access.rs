@@ -1,6 +1,6 @@
 //! Typed accesses of a codelet: what a kernel receives for each handle.
 
-use crate::data::{DataHeader, Handle, InOrder, Reading, Scratchpad, Writing};
+use crate::data::{Begun, DataHeader, Handle, InOrder, PadId, Reading, Scratchpad, Writing};
 use parking_lot::{MappedMutexGuard, MutexGuard};
 use sched_core::WorkerId;
 use sched_graph::AccessMode;
@@ -19,7 +19,13 @@ pub trait Access: 'static {
     type Guard<'a>;
     /// View of the kernel.
     type View<'a>;
+    /// Whether it is one to a scratchpad.
+    #[doc(hidden)]
+    const IS_SCRATCH: bool = false;
 
+    /// Visits the scratchpads.
+    #[doc(hidden)]
+    fn visit_pads(_handle: &Self::Handle, _visitor: &mut dyn FnMut(PadId)) {}
     /// The handle of a task in an order of its own.
     #[doc(hidden)]
     fn own(handle: &Self::Handle) -> Self::Handle {
@@ -38,7 +44,7 @@ pub trait Access: 'static {
         visitor(handle);
     }
     #[doc(hidden)]
-    fn guard(handle: &Self::Handle, worker: WorkerId) -> Self::Guard<'_>;
+    fn guard(handle: &Self::Handle, worker: WorkerId, begun: Begun) -> Self::Guard<'_>;
     #[doc(hidden)]
     fn view<'g>(guard: &'g mut Self::Guard<'_>) -> Self::View<'g>;
 }
@@ -75,7 +81,7 @@ impl<T: Send + Sync + 'static> Access for Read<T> {
     }
 
     #[inline(always)]
-    fn guard(handle: &Handle<T>, worker: WorkerId) -> Reading<'_, T> {
+    fn guard(handle: &Handle<T>, worker: WorkerId, _begun: Begun) -> Reading<'_, T> {
         handle.value().read_by(worker)
     }
 
@@ -105,7 +111,7 @@ macro_rules! writing_access {
             }
 
             #[inline(always)]
-            fn guard(handle: &Handle<T>, worker: WorkerId) -> Writing<'_, T> {
+            fn guard(handle: &Handle<T>, worker: WorkerId, _begun: Begun) -> Writing<'_, T> {
                 handle.value().write_by(worker)
             }
 
@@ -124,10 +130,15 @@ impl<T: Send + 'static> Access for Scratch<T> {
     type Handle = Scratchpad<T>;
     type Guard<'a> = MappedMutexGuard<'a, T>;
     type View<'a> = &'a mut T;
+    const IS_SCRATCH: bool = true;
+
+    fn visit_pads(handle: &Scratchpad<T>, visitor: &mut dyn FnMut(PadId)) {
+        visitor(handle.id());
+    }
 
     fn visit<'h>(_handle: &'h Scratchpad<T>, _visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {}
 
-    fn guard(handle: &Scratchpad<T>, worker: WorkerId) -> MappedMutexGuard<'_, T> {
+    fn guard(handle: &Scratchpad<T>, worker: WorkerId, _begun: Begun) -> MappedMutexGuard<'_, T> {
         let pad = handle.pads.of_worker[worker.index()].try_lock().expect("a worker runs one task at a time");
         MutexGuard::map(pad, |pad| pad.get_or_insert_with(&handle.pads.make))
     }
@@ -141,6 +152,11 @@ impl<A: Access> Access for Many<A> {
     type Handle = Vec<A::Handle>;
     type Guard<'a> = Vec<A::Guard<'a>>;
     type View<'a> = Vec<A::View<'a>>;
+    const IS_SCRATCH: bool = A::IS_SCRATCH;
+
+    fn visit_pads(handles: &Vec<A::Handle>, visitor: &mut dyn FnMut(PadId)) {
+        handles.iter().for_each(|handle| A::visit_pads(handle, visitor));
+    }
 
     fn own(handles: &Vec<A::Handle>) -> Vec<A::Handle> {
         handles.iter().map(A::own).collect()
@@ -158,8 +174,8 @@ impl<A: Access> Access for Many<A> {
         handles.iter_mut().for_each(|handle| A::each(handle, visitor));
     }
 
-    fn guard(handles: &Vec<A::Handle>, worker: WorkerId) -> Vec<A::Guard<'_>> {
-        handles.iter().map(|handle| A::guard(handle, worker)).collect()
+    fn guard(handles: &Vec<A::Handle>, worker: WorkerId, begun: Begun) -> Vec<A::Guard<'_>> {
+        handles.iter().map(|handle| A::guard(handle, worker, begun)).collect()
     }
 
     fn view<'g>(guards: &'g mut Vec<A::Guard<'_>>) -> Vec<A::View<'g>> {
@@ -180,6 +196,13 @@ pub trait AccessList: 'static {
     /// Whether there is no access at all.
     #[doc(hidden)]
     const IS_EMPTY: bool;
+    /// Whether there is one to a scratchpad.
+    #[doc(hidden)]
+    const HAS_SCRATCH: bool;
+
+    /// Visits the scratchpads.
+    #[doc(hidden)]
+    fn visit_pads(passed: &Self::Passed<'_>, visitor: &mut dyn FnMut(PadId));
 
     /// The handles of a task in an order of its own.
     #[doc(hidden)]
@@ -194,7 +217,7 @@ pub trait AccessList: 'static {
     #[doc(hidden)]
     fn each(handles: &mut Self::Handles, visitor: &mut dyn FnMut(&mut dyn Any));
     #[doc(hidden)]
-    fn guards(handles: &Self::Handles, worker: WorkerId) -> Self::Guards<'_>;
+    fn guards(handles: &Self::Handles, worker: WorkerId, begun: Begun) -> Self::Guards<'_>;
     #[doc(hidden)]
     fn views<'g>(guards: &'g mut Self::Guards<'_>) -> Self::Views<'g>;
 }
@@ -208,6 +231,11 @@ macro_rules! access_list {
             type Guards<'a> = ($($access::Guard<'a>,)*);
             type Views<'a> = ($($access::View<'a>,)*);
             const IS_EMPTY: bool = { let names: &[&str] = &[$(stringify!($access)),*]; names.is_empty() };
+            const HAS_SCRATCH: bool = $($access::IS_SCRATCH ||)* false;
+
+            fn visit_pads(($($value,)*): &Self::Passed<'_>, visitor: &mut dyn FnMut(PadId)) {
+                $($access::visit_pads(*$value, visitor);)*
+            }
 
             fn own(($($value,)*): Self::Passed<'_>) -> Self::Handles {
                 ($($access::own($value),)*)
@@ -233,8 +261,8 @@ macro_rules! access_list {
                 $($access::each($value, visitor);)*
             }
 
-            fn guards(($($value,)*): &Self::Handles, worker: WorkerId) -> Self::Guards<'_> {
-                ($($access::guard($value, worker),)*)
+            fn guards(($($value,)*): &Self::Handles, worker: WorkerId, begun: Begun) -> Self::Guards<'_> {
+                ($($access::guard($value, worker, begun),)*)
             }
 
             fn views<'g>(($($value,)*): &'g mut Self::Guards<'_>) -> Self::Views<'g> {

@@ -7,7 +7,7 @@ use super::plan::{Partition, PartitionError, Plan};
 use super::storage::Storage;
 use super::view::{MatrixMut, MatrixRef};
 use super::whole::{Part, PartGuard, Whole};
-use super::{DataHeader, Places};
+use super::{Begun, DataHeader, Places};
 use crate::core::Core;
 use crate::parallel::crew::even;
 use crate::parallel::share::TeamAccess;
@@ -288,7 +288,7 @@ macro_rules! part_access {
                 visitor(&handle.header, AccessMode::$access);
             }
 
-            fn guard(handle: &$handle<T>, worker: WorkerId) -> PartGuard<'_> {
+            fn guard(handle: &$handle<T>, worker: WorkerId, _begun: Begun) -> PartGuard<'_> {
                 handle.part().$use(Some(worker))
             }
 
@@ -315,8 +315,8 @@ macro_rules! team_read {
             type TeamGuard<'a> = PartGuard<'a>;
             type Part<'a> = $view;
 
-            fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId]) -> PartGuard<'a> {
-                Self::guard(handle, members[0])
+            fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId], begun: Begun) -> PartGuard<'a> {
+                Self::guard(handle, members[0], begun)
             }
 
             fn parts<'g>(guard: &'g mut PartGuard<'_>, size: usize) -> Vec<<Self as TeamAccess>::Part<'g>> {
@@ -333,8 +333,8 @@ macro_rules! team_write {
             type TeamGuard<'a> = PartGuard<'a>;
             type Part<'a> = &'a mut [T];
 
-            fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId]) -> PartGuard<'a> {
-                Self::guard(handle, members[0])
+            fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId], begun: Begun) -> PartGuard<'a> {
+                Self::guard(handle, members[0], begun)
             }
 
             fn parts<'g>(guard: &'g mut PartGuard<'_>, size: usize) -> Vec<&'g mut [T]> {
@@ -346,8 +346,8 @@ macro_rules! team_write {
             type TeamGuard<'a> = PartGuard<'a>;
             type Part<'a> = MatrixMut<'a, T>;
 
-            fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId]) -> PartGuard<'a> {
-                Self::guard(handle, members[0])
+            fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId], begun: Begun) -> PartGuard<'a> {
+                Self::guard(handle, members[0], begun)
             }
 
             fn parts<'g>(guard: &'g mut PartGuard<'_>, size: usize) -> Vec<MatrixMut<'g, T>> {

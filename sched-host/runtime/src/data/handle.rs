@@ -86,6 +86,18 @@ pub struct InOrder(pub(crate) ());
 /// A witness that all tasks have ended that name data, and that nobody else can name it.
 pub struct LastTurn(pub(crate) ());
 
+/// Proof that the task has begun which names data, so that it is its turn there. No program can make one, nor implement
+/// what asks for one.
+///
+/// ```compile_fail,E0061
+/// # fn f(x: sched_runtime::Handle<u64>, worker: sched_core::WorkerId) {
+/// use sched_runtime::{Access, ReadWrite};
+/// let both = [(); 2].map(|()| <ReadWrite<u64> as Access>::guard(&x, worker));
+/// # }
+/// ```
+#[derive(Clone, Copy)]
+pub struct Begun(pub(crate) ());
+
 impl<T> Clone for Handle<T> {
     fn clone(&self) -> Handle<T> {
         Handle { cell: self.cell.clone() }

@@ -9,7 +9,7 @@
 //! they lock the value, so it is free while it is combined.
 
 use super::access::Access;
-use super::{DataHeader, DataSize, Handle};
+use super::{Begun, DataHeader, DataSize, Handle};
 use crate::core::Core;
 use crate::parallel::share::TeamAccess;
 use crate::task::submit::Submitter;
@@ -199,7 +199,7 @@ impl<T: Send + Sync + 'static> Access for Redux<T> {
         visitor(handle.header(), AccessMode::Redux);
     }
 
-    fn guard(handle: &Reduction<T>, worker: WorkerId) -> ReduxGuard<'_, T> {
+    fn guard(handle: &Reduction<T>, worker: WorkerId, _begun: Begun) -> ReduxGuard<'_, T> {
         handle.value().reduced().accumulator(worker, worker)
     }
 
@@ -212,7 +212,7 @@ impl<T: Send + Sync + 'static> TeamAccess for Redux<T> {
     type TeamGuard<'a> = Vec<ReduxGuard<'a, T>>;
     type Part<'a> = &'a mut T;
 
-    fn team_guard<'a>(handle: &'a Reduction<T>, members: &[WorkerId]) -> Vec<ReduxGuard<'a, T>> {
+    fn team_guard<'a>(handle: &'a Reduction<T>, members: &[WorkerId], _begun: Begun) -> Vec<ReduxGuard<'a, T>> {
         members.iter().map(|member| handle.value().reduced().accumulator(*member, members[0])).collect()
     }
 

@@ -109,7 +109,9 @@ impl Whole {
             return 0;
         }
         let regions = self.bad.regions.lock();
-        regions.iter().find(|(bad, _)| bad.overlaps(region)).map_or(0, |(_, task)| *task)
+        // One without elements overlaps not even itself.
+        let is_bad = |(bad, _): &&(Region, u64)| bad.overlaps(region) || bad == region;
+        regions.iter().find(is_bad).map_or(0, |(_, task)| *task)
     }
 }
 

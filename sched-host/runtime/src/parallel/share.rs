@@ -2,7 +2,7 @@
 
 use super::crew::even;
 use crate::data::access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scratch, Write};
-use crate::data::{Reading, Writing};
+use crate::data::{Begun, Reading, Writing};
 use parking_lot::MappedMutexGuard;
 use sched_core::WorkerId;
 
@@ -56,7 +56,7 @@ pub trait TeamAccess: Access {
     type Part<'a>: Send;
 
     #[doc(hidden)]
-    fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId]) -> Self::TeamGuard<'a>;
+    fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId], begun: Begun) -> Self::TeamGuard<'a>;
     #[doc(hidden)]
     fn parts<'g>(guard: &'g mut Self::TeamGuard<'_>, size: usize) -> Vec<Self::Part<'g>>;
 }
@@ -65,8 +65,8 @@ impl<T: Send + Sync + 'static> TeamAccess for Read<T> {
     type TeamGuard<'a> = Reading<'a, T>;
     type Part<'a> = &'a T;
 
-    fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId]) -> Self::TeamGuard<'a> {
-        Self::guard(handle, members[0])
+    fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId], begun: Begun) -> Self::TeamGuard<'a> {
+        Self::guard(handle, members[0], begun)
     }
 
     fn parts<'g>(guard: &'g mut Reading<'_, T>, size: usize) -> Vec<&'g T> {
@@ -80,8 +80,8 @@ macro_rules! writing_team_access {
             type TeamGuard<'a> = Writing<'a, T>;
             type Part<'a> = T::Part<'a>;
 
-            fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId]) -> Self::TeamGuard<'a> {
-                Self::guard(handle, members[0])
+            fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId], begun: Begun) -> Self::TeamGuard<'a> {
+                Self::guard(handle, members[0], begun)
             }
 
             fn parts<'g>(guard: &'g mut Writing<'_, T>, size: usize) -> Vec<T::Part<'g>> {
@@ -101,8 +101,8 @@ impl<T: Send + 'static> TeamAccess for Scratch<T> {
     type TeamGuard<'a> = Vec<MappedMutexGuard<'a, T>>;
     type Part<'a> = &'a mut T;
 
-    fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId]) -> Self::TeamGuard<'a> {
-        members.iter().map(|member| Self::guard(handle, *member)).collect()
+    fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId], begun: Begun) -> Self::TeamGuard<'a> {
+        members.iter().map(|member| Self::guard(handle, *member, begun)).collect()
     }
 
     fn parts<'g>(guards: &'g mut Vec<MappedMutexGuard<'_, T>>, _size: usize) -> Vec<&'g mut T> {
@@ -114,8 +114,8 @@ impl<A: TeamAccess> TeamAccess for Many<A> {
     type TeamGuard<'a> = Vec<A::TeamGuard<'a>>;
     type Part<'a> = Vec<A::Part<'a>>;
 
-    fn team_guard<'a>(handles: &'a Self::Handle, members: &[WorkerId]) -> Self::TeamGuard<'a> {
-        handles.iter().map(|handle| A::team_guard(handle, members)).collect()
+    fn team_guard<'a>(handles: &'a Self::Handle, members: &[WorkerId], begun: Begun) -> Self::TeamGuard<'a> {
+        handles.iter().map(|handle| A::team_guard(handle, members, begun)).collect()
     }
 
     fn parts<'g>(guards: &'g mut Vec<A::TeamGuard<'_>>, size: usize) -> Vec<Vec<A::Part<'g>>> {
@@ -135,7 +135,7 @@ pub trait TeamAccessList: AccessList {
     type Parts<'a>: Send;
 
     #[doc(hidden)]
-    fn team_guards<'a>(handles: &'a Self::Handles, members: &[WorkerId]) -> Self::TeamGuards<'a>;
+    fn team_guards<'a>(handles: &'a Self::Handles, members: &[WorkerId], begun: Begun) -> Self::TeamGuards<'a>;
     #[doc(hidden)]
     fn parts<'g>(guards: &'g mut Self::TeamGuards<'_>, size: usize) -> Vec<Self::Parts<'g>>;
 }
@@ -147,8 +147,8 @@ macro_rules! team_access_list {
             type TeamGuards<'a> = ($($access::TeamGuard<'a>,)*);
             type Parts<'a> = ($($access::Part<'a>,)*);
 
-            fn team_guards<'a>(($($value,)*): &'a Self::Handles, members: &[WorkerId]) -> Self::TeamGuards<'a> {
-                ($($access::team_guard($value, members),)*)
+            fn team_guards<'a>(($($value,)*): &'a Self::Handles, members: &[WorkerId], begun: Begun) -> Self::TeamGuards<'a> {
+                ($($access::team_guard($value, members, begun),)*)
             }
 
             fn parts<'g>(($($value,)*): &'g mut Self::TeamGuards<'_>, size: usize) -> Vec<Self::Parts<'g>> {

@@ -2,8 +2,8 @@
 
 use super::codelet::{Codelet, CodeletFacts, CodeletInner, Context};
 use super::submit::Accessed;
-use crate::data::DataHeader;
 use crate::data::access::AccessList;
+use crate::data::{Begun, DataHeader};
 use crate::parallel::Code;
 use crate::parallel::crew::{Crew, Team};
 use crate::recording::{RecordedJob, TypedRecordedJob};
@@ -70,7 +70,7 @@ impl<L: AccessList, P: Send + 'static> CodeletInner<L, P> {
     pub(crate) fn run(&self, handles: &L::Handles, params: &P, implementation: usize, crew: &Crew<'_>) {
         match &self.kernels[implementation] {
             Code::Once(kernel) => {
-                let mut guards = L::guards(handles, crew.first());
+                let mut guards = L::guards(handles, crew.first(), Begun(()));
                 let context = Context { params, worker: crew.first(), team: Team::of(crew) };
                 kernel(&context, L::views(&mut guards));
             }

@@ -25,7 +25,9 @@ impl<T> PartAccess<T> {
     /// are kept apart by it.
     fn conflicts(&self, id: u64, region: &Region, mode: AccessMode) -> bool {
         let together = self.id == id && self.mode == mode && matches!(mode, AccessMode::Commute | AccessMode::Redux);
-        (mode.writes() || self.mode.writes()) && !together && self.region.overlaps(region)
+        // One without elements overlaps not even itself.
+        let near = self.id == id || self.region.overlaps(region);
+        near && (mode.writes() || self.mode.writes()) && !together
     }
 }
 

@@ -110,7 +110,7 @@ impl Submitter {
 
     /// Creates memory for the duration of a task, one for each worker, made with `make` on first use.
     pub fn scratchpad<T: Send + 'static>(&self, make: impl Fn() -> T + Send + Sync + 'static) -> Scratchpad<T> {
-        Scratchpad::new(self.core.facts.len(), make)
+        Scratchpad::new(&self.core, make)
     }
 
     /// Starts to build a codelet. `L` is a tuple of accesses: `(Read<f64>, ReadWrite<Vec<f64>>)`; `P` is the type of

@@ -54,8 +54,8 @@ impl Runtime {
     /// ```
     ///
     /// # Errors
-    /// [`DataError::Foreign`] if the handle belongs to another runtime. Whether the data was computed is what `then`
-    /// gets.
+    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if it is of no use any more,
+    /// or not this one. Whether the data was computed is what `then` gets.
     #[track_caller]
     pub fn acquire_read<D: Data + Clone + Send>(
         &self,
@@ -71,8 +71,8 @@ impl Runtime {
     /// submitted so far that uses the data, and all later ones wait for it.
     ///
     /// # Errors
-    /// [`DataError::Foreign`] if the handle belongs to another runtime. Whether the data was computed is what `then`
-    /// gets.
+    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if it is of no use any more,
+    /// or not this one. Whether the data was computed is what `then` gets.
     #[track_caller]
     pub fn acquire_write<D: Data + Clone + Send>(
         &self,
@@ -91,9 +91,7 @@ impl Runtime {
         mode: AccessMode,
         then: impl for<'a> FnOnce(&'a D, Turn<'a>) + Send + 'static,
     ) -> Result<(), DataError> {
-        if handle.header().runtime() != self.core.id {
-            return Err(DataError::Foreign);
-        }
+        self.core.check_use(handle.header(), mode)?;
         let asked = Asked::here(handle.header().id, mode);
         let (owned, of) = (handle.clone(), Arc::downgrade(&self.core));
         let callback = move |_: &_| {

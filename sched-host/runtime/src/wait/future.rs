@@ -160,7 +160,13 @@ struct TurnWhenReady<'a, D: Data> {
 impl<'a, D: Data> TurnWhenReady<'a, D> {
     #[track_caller]
     fn enter(runtime: &'a Runtime, handle: &'a D, mode: AccessMode) -> TurnWhenReady<'a, D> {
-        TurnWhenReady { runtime, handle, entered: Some(Turn::enter(runtime, handle.header(), mode)) }
+        let header = handle.header();
+        // Not by `and_then`: the caller's place is noted.
+        let entered = match runtime.core.check_use(header, mode) {
+            Ok(()) => Turn::enter(runtime, header, mode),
+            Err(error) => Err(error),
+        };
+        TurnWhenReady { runtime, handle, entered: Some(entered) }
     }
 
     fn poll(&mut self, context: &Context<'_>) -> Poll<Result<Turn<'a>, DataError>> {

@@ -14,8 +14,14 @@ use std::sync::atomic::Ordering::*;
 use std::sync::{Arc, OnceLock};
 use std::task::{Wake, Waker};
 
-/// A turn at data that has come. It may be moved to another thread, and ends when it is dropped. Data that was leased
-/// for writing and not written keeps its value.
+/// A turn to read data that has come. It may be moved to another thread, and ends when it is dropped. Others may read
+/// meanwhile, so it does not write:
+///
+/// ```compile_fail,E0599
+/// # fn f(mut lease: sched_runtime::Lease<sched_runtime::Handle<u64>>) {
+/// *lease.writing() += 1;
+/// # }
+/// ```
 ///
 /// While there are leases, a run without progress does not count as stalled, since it depends on what the runtime does
 /// not see, unless the program [says](Runtime::quiet_hook) that nothing will come. A lease that has not come yet
@@ -42,20 +48,35 @@ impl<D: Data> Lease<D> {
         let turn = Turn::of_callback(&self.submitter);
         turn.check(self.handle.header()).map(|()| self.handle.reading(turn))
     }
+}
 
-    /// The data, to write, of a lease [for writing](Runtime::lease_write). What failed to be computed before is not
-    /// looked at: the writer replaces it, and the data is good from then on.
+/// A turn to write data that has come: a [`Lease`] for which nobody else uses the data. Data that is not written keeps
+/// its value.
+#[derive(Debug)]
+pub struct WriteLease<D: Data>(Lease<D>);
+
+impl<D: Data> WriteLease<D> {
+    /// The data, to read what it was.
+    ///
+    /// # Errors
+    /// [`DataError::Bad`] if it was not computed.
+    pub fn reading(&self) -> Result<D::Reading<'_>, DataError> {
+        self.0.reading()
+    }
+
+    /// The data, to write. What failed to be computed before is not looked at: the writer replaces it, and the data is
+    /// good from then on.
     pub fn writing(&mut self) -> D::Writing<'_> {
-        self.handle.header().note_good();
-        let turn = Turn::of_callback(&self.submitter);
-        self.handle.writing(turn)
+        self.0.handle.header().note_good();
+        let turn = Turn::of_callback(&self.0.submitter);
+        self.0.handle.writing(turn)
     }
 
     /// Ends the turn without a value: tasks that read the data are cancelled, until one writes it completely, and
     /// reading it is an error that gives this reason.
     pub fn fail(self, why: &str) {
-        let core = &self.submitter.core;
-        core.note_invalid(core.place(self.slot), self.handle.header(), why);
+        let core = &self.0.submitter.core;
+        core.note_invalid(core.place(self.0.slot), self.0.handle.header(), why);
     }
 }
 
@@ -138,7 +159,8 @@ impl Runtime {
     /// ```
     ///
     /// # Errors
-    /// [`DataError::Foreign`] if the handle belongs to another runtime.
+    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if it is of no use any more,
+    /// or not this one.
     ///
     /// # Panics
     /// If a task of this runtime calls it.
@@ -154,16 +176,17 @@ impl Runtime {
     /// all later ones.
     ///
     /// # Errors
-    /// [`DataError::Foreign`] if the handle belongs to another runtime.
+    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if it is of no use any more,
+    /// or not this one.
     ///
     /// # Panics
     /// If a task of this runtime calls it.
     pub fn lease_write<D: Data + Clone + Send>(
         &self,
         handle: &D,
-        then: impl FnOnce(Lease<D>) + Send + 'static,
+        then: impl FnOnce(WriteLease<D>) + Send + 'static,
     ) -> Result<(), DataError> {
-        self.lease(handle, AccessMode::Write, then)
+        self.lease(handle, AccessMode::Write, |lease| then(WriteLease(lease)))
     }
 
     /// Has a thread that waits for tasks call `hook` with the number of tasks so far, each quiet period in which
@@ -182,6 +205,7 @@ impl Runtime {
         mode: AccessMode,
         then: impl FnOnce(Lease<D>) + Send + 'static,
     ) -> Result<(), DataError> {
+        self.core.check_use(handle.header(), mode)?;
         let entered = Turn::enter_for(self, (handle.header(), mode), None)?;
         let (shared, core) = (Arc::clone(&entered.shared), Arc::clone(&self.core));
         let coming = Arc::new(Coming { core, turn: Mutex::new(Some((handle.clone(), entered, then))) });

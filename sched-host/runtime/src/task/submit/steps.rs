@@ -4,7 +4,7 @@ use super::{TaskBuilder, TaskRef};
 use crate::context::{ContextCore, SchedContext, current};
 use crate::core::{Core, TaskPlace};
 use crate::data::access::AccessList;
-use crate::data::{DataHeader, InOrder};
+use crate::data::{DataHeader, InOrder, PadId};
 use crate::task::codelet::CodeletFacts;
 use crate::task::entry::Entry;
 use crate::task::failure::SubmitError;
@@ -123,6 +123,21 @@ impl Core {
 }
 
 impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
+    /// Checks that the scratchpads are the runtime's own, and that each is named once.
+    #[cold]
+    fn check_pads(&self) -> Result<(), SubmitError> {
+        let codelet = || self.codelet.inner.facts.name.clone();
+        let mut pads: SmallVec<[PadId; 8]> = SmallVec::new();
+        L::visit_pads(&self.data, &mut |pad| pads.push(pad));
+        if pads.iter().any(|pad| pad.runtime != self.submitter.core.id) {
+            return Err(SubmitError::Foreign { codelet: codelet(), what: "a scratchpad" });
+        }
+        match (1..pads.len()).any(|at| pads[..at].contains(&pads[at])) {
+            true => Err(SubmitError::Aliased { codelet: codelet() }),
+            false => Ok(()),
+        }
+    }
+
     /// Submits the task, without waiting for it.
     ///
     /// # Errors
@@ -131,6 +146,9 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     // more where the builder is passed on.
     #[inline(always)]
     pub fn submit(self) -> Result<TaskRef, SubmitError> {
+        if L::HAS_SCRATCH {
+            self.check_pads()?;
+        }
         if self.codelet.inner.facts.is_special || self.rare.is_some() {
             // Not returned at once: the result of every task would go through memory.
             let task = self.submit_special()?;
