@@ -2,7 +2,9 @@
 
 use sched_core::Arch;
 use sched_host::policy::library;
-use sched_host::runtime::{Commute, Many, Outcome, Read, ReadWrite, Runtime, Submitter, TaskRef, Where, Write};
+use sched_host::runtime::{
+    Commute, Many, Outcome, Read, ReadWrite, Runtime, SubmitError, Submitter, TaskRef, Where, Write,
+};
 use sched_tests::hold::Hold;
 use sched_tests::stock::{self, EAGER, SHAPES, runtime};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
@@ -29,6 +31,46 @@ fn several_threads_submit_and_wait_at_once() {
         });
         assert_eq!(*runtime.read(&sum).expect("the data is good"), 4 * 250 * 251 / 2);
     }
+}
+
+/// As long as others submit, tasks would be in flight.
+#[test]
+fn a_dropped_runtime_accepts_tasks_of_tasks_only() {
+    let runtime = runtime(EAGER, 2);
+    let ran = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&ran);
+    let count = runtime.codelet::<(), ()>("count").cpu("count", move |_, ()| _ = counted.fetch_add(1, SeqCst)).build();
+    let inside: Submitter = (*runtime).clone();
+    let wait = runtime.codelet::<(), mpsc::Receiver<()>>("wait").cpu("wait", move |context, ()| {
+        // Until the other end is dropped.
+        let _ = context.params.recv();
+        inside.task(&count, ()).submit().expect("a task submits");
+    });
+    let (wait, outside) = (wait.build(), (*runtime).clone());
+    let submitted = thread::scope(|scope| {
+        let (began, has_begun) = mpsc::channel();
+        let submits = scope.spawn(move || {
+            // There is always one that waits.
+            let mut last = None;
+            let mut submitted = 0;
+            loop {
+                let (go_on, until) = mpsc::channel();
+                match outside.task_with(&wait, until, ()).submit() {
+                    Ok(_) => (last, submitted) = (Some(go_on), submitted + 1),
+                    Err(refused) => {
+                        assert!(matches!(refused, SubmitError::Ended { .. }), "{refused}");
+                        drop(last);
+                        return submitted;
+                    }
+                }
+                let _ = began.send(());
+            }
+        });
+        has_begun.recv().expect("it submits");
+        drop(runtime);
+        submits.join().expect("it does not panic")
+    });
+    assert_eq!(ran.load(SeqCst), submitted, "each task that was accepted has run, and its own");
 }
 
 type Fib = sched_host::runtime::Codelet<(), (u64, Arc<AtomicU64>)>;

@@ -73,6 +73,8 @@ pub(crate) struct Core {
     pub(crate) quiet_hook: QuietHook,
     /// Slots that never held a job.
     fresh: Mutex<Vec<TaskPlace>>,
+    /// Whether the program has dropped the runtime: only tasks submit.
+    pub(crate) is_ending: AtomicBool,
     pub(crate) stop: AtomicBool,
     /// Whether the program has the report of a stall, after which not all tasks have ended.
     pub(crate) stall_is_told: AtomicBool,
@@ -184,6 +186,7 @@ impl Core {
             progression: Progression::default(),
             quiet_hook: QuietHook::default(),
             fresh: Mutex::default(),
+            is_ending: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             stall_is_told: AtomicBool::new(false),
             ended: Ended::default(),

@@ -370,14 +370,19 @@ impl Drop for Runtime {
 
 /// Waits for all tasks and stops the workers, then gives up the claim on their PUs.
 fn end(core: &Core, threads: Vec<JoinHandle<()>>, claim: Option<Claim>) {
+    // What runs may submit more, but no other thread: the end would wait for as long as that goes on.
+    core.is_ending.store(true, SeqCst);
+    core.roster.contexts().for_each(|context| context.show_none());
     // The program has the report of a stall that it waited for.
     let is_told = core.stall_is_told.load(Relaxed);
-    if let Err(RunError::Stalled(report)) = core.wait_all()
-        && !is_told
-    {
-        tracing::error!("tasks are left behind: {report}");
-    }
+    let waited = core.wait_all();
     core.roster.contexts().for_each(|context| context.end());
+    match waited {
+        Err(RunError::Stalled(report)) if !is_told => tracing::error!("tasks are left behind: {report}"),
+        Err(RunError::Stalled(_)) => {}
+        // Those whose submission was under way when the end began.
+        _ => _ = core.wait_all(),
+    }
     if let Some(models) = &core.models
         && !models.failure_is_told()
         && let Err(errors) = models.save()

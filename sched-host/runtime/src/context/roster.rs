@@ -81,8 +81,8 @@ impl ContextCore {
         self.show_none();
     }
 
-    /// Shows that no priority is allowed, which each submission checks anyway.
-    fn show_none(&self) {
+    /// Shows that no priority is allowed, which each submission checks anyway: it takes a closer look.
+    pub(crate) fn show_none(&self) {
         self.least.store(i32::MAX, Relaxed);
         self.greatest.store(i32::MIN, Relaxed);
     }

@@ -6,6 +6,7 @@
 use super::failure::SubmitError;
 use crate::context::ContextCore;
 use crate::core::Core;
+use crate::wait::acquire::is_in_callback;
 use crate::worker::executed_here;
 use crate::worker::main_worker::Looks;
 use std::ops::RangeInclusive;
@@ -48,7 +49,8 @@ impl Core {
         self.bound.is_some_and(|bound| self.in_flight() <= bound.low())
     }
 
-    /// The closer look at a submission to a context that shows no allowed priority: it has ended, or tasks are bounded.
+    /// The closer look at a submission to a context that shows no allowed priority: it has ended, or is about to, or
+    /// tasks are bounded.
     /// Waits for room if that is so. Returns the allowed priorities.
     #[cold]
     pub(crate) fn look_closer(
@@ -57,11 +59,16 @@ impl Core {
         codelet: &str,
         is_nested: bool,
     ) -> Result<RangeInclusive<i32>, SubmitError> {
-        let range = || context.priorities().ok_or_else(|| SubmitError::Ended { codelet: codelet.to_owned() });
+        let ended = || SubmitError::Ended { codelet: codelet.to_owned() };
+        let range = || context.priorities().ok_or_else(ended);
         let allowed = range()?;
+        let is_inside = is_nested || executed_here(self).is_some();
+        if self.is_ending.load(SeqCst) && !is_inside && !is_in_callback(self) {
+            return Err(ended());
+        }
         let Some(bound) = self.bound else { return Ok(allowed) };
         // Tasks that a running task submits are taken, whichever of its threads does: it might be the one that has to end.
-        if is_nested || self.in_flight() < bound.most || executed_here(self).is_some() {
+        if is_inside || self.in_flight() < bound.most {
             return Ok(allowed);
         }
         let full = || SubmitError::Full { codelet: codelet.to_owned(), most: bound.most };
