@@ -6,8 +6,8 @@ use sched_host::policy::{Policy, SimpleFlags, library};
 use sched_host::runtime::{Builder, Many, ReadWrite, RunError, StartError, TaskRef};
 use sched_host::text::Finding;
 use sched_tests::stock::{EAGER, builder, registry};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 /// Long enough for a worker that the system keeps waiting; only a stall takes so long.
@@ -216,6 +216,38 @@ fn what_has_no_pump_does_stall() {
         let builder = || builder(tree, 2, vec![Offer::of::<Stack>()]).quiet_period(Duration::from_millis(100));
         assert_eq!(broken_rules(builder()), ["V3"], "{tree}");
         assert_stalls(builder());
+    }
+}
+
+/// Each of the tasks waits for one that it has submitted, and no worker is left.
+#[test]
+fn tasks_that_wait_for_others_without_a_worker_stall() {
+    for workers in [1, 2] {
+        let builder = builder(EAGER, workers, Vec::new()).quiet_period(Duration::from_millis(100));
+        let runtime = Arc::new(builder.build().expect("it starts"));
+        let inside = Arc::downgrade(&runtime);
+        let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
+        let (all_began, reports) = (Arc::new(Barrier::new(workers)), Arc::new(Mutex::new(Vec::new())));
+        let noted = Arc::clone(&reports);
+        let waits = runtime.codelet::<(), ()>("waits").cpu("waits", move |_, ()| {
+            let runtime = inside.upgrade().expect("the test has it");
+            all_began.wait();
+            let inner = runtime.task(&nothing, ()).submit().expect("the task is sound");
+            // The first that gives up frees its worker for the others.
+            if let Err(stalled) = runtime.wait(inner) {
+                noted.lock().push(stalled.to_string());
+            }
+        });
+        let waits = waits.build();
+        for _ in 0..workers {
+            runtime.task(&waits, ()).submit().expect("the task is sound");
+        }
+        // This thread may see the stall as well.
+        while let Err(error) = runtime.wait_all() {
+            assert!(matches!(error, RunError::Stalled(_)), "{error}");
+        }
+        let reports = reports.lock();
+        assert!(reports.iter().any(|report| report.contains("executes a task that waits for others")), "{reports:?}");
     }
 }
 

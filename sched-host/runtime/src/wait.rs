@@ -48,10 +48,12 @@ impl Core {
             stall.is_none()
         };
         // A task that waits blocks its worker.
-        let may_serve = this_worker(self).is_none();
-        self.outcomes.waiters.wait_until(period, may_serve, &done, go_on, |worker, go_on| {
+        let blocked = this_worker(self).map(|worker| &self.counters[worker.index()].waits);
+        blocked.inspect(|waits| waits.store(true, Relaxed));
+        self.outcomes.waiters.wait_until(period, blocked.is_none(), &done, go_on, |worker, go_on| {
             worker.serve(UntilDone::new(&done, looks, period, go_on));
         });
+        blocked.inspect(|waits| waits.store(false, Relaxed));
         match stall {
             Some(report) => {
                 self.stall_is_told.store(true, Relaxed);
@@ -184,11 +186,11 @@ impl Runtime {
         }
     }
 
-    /// Waits until a task has ended, and returns its outcome. A task that waits for another one blocks its worker:
-    /// forever, if no other worker can execute that one.
+    /// Waits until a task has ended, and returns its outcome. A task that waits for another one blocks its worker, so
+    /// that one needs another worker: [nest](crate::Context::nest) tasks instead.
     ///
     /// # Errors
-    /// [`RunError::Stalled`] if the run makes no progress.
+    /// [`RunError::Stalled`] if the run makes no progress, as where all workers wait.
     ///
     /// # Panics
     /// If the task belongs to another runtime, or a callback that [has data](Self::acquire_read) calls it.

@@ -158,6 +158,8 @@ pub enum WorkerDoing {
     Sleeping,
     /// It executes a task.
     Executing,
+    /// It executes a task that waits for the end of others, or for data.
+    Waiting,
     /// It waits for the other members of a team, to execute a parallel task.
     Gathering,
     /// It is inside a component, or looks for work.
@@ -260,6 +262,7 @@ fn write_worker(f: &mut fmt::Formatter<'_>, state: &WorkerState) -> fmt::Result 
     let doing = match doing {
         WorkerDoing::Sleeping => "sleeps",
         WorkerDoing::Executing => "executes a task",
+        WorkerDoing::Waiting => "executes a task that waits for others",
         WorkerDoing::Gathering => "waits for its team",
         WorkerDoing::Scheduling => "is inside the scheduler",
     };

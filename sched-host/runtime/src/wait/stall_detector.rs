@@ -56,9 +56,8 @@ impl StallDetector {
         let overdue: Vec<OverdueCall> = self.calls.overdue(period).into_iter().filter(is_ours).collect();
         // A worker that is stuck in a component executes nothing: before or after a kernel, or in a push out of one.
         let is_stuck = |worker: usize| overdue.iter().any(|call| call.thread == worker_name(worker));
-        let executing = core.counters.iter().enumerate();
-        let executing =
-            executing.into_iter().any(|(worker, counters)| counters.executing.get().is_some() && !is_stuck(worker));
+        let mut workers = core.counters.iter().enumerate();
+        let executing = workers.any(|(worker, counters)| counters.is_busy() && !is_stuck(worker));
         // Tasks may wait for a worker that is there only while a thread of the program waits.
         let is_vacant = core.outcomes.vacant_worker().is_some();
         // What comes from outside helps no task of a context without workers.
@@ -96,7 +95,8 @@ fn report(core: &Core, quiet: Duration, overdue: Vec<OverdueCall>) -> StallRepor
     let workers = core.counters.iter().zip(&core.facts).enumerate().map(|(id, (counters, facts))| {
         let asleep = core.backend.sleep.sleeping().contains(id as u32);
         let doing = match (asleep, counters.executing.get()) {
-            (_, Some(_)) => WorkerDoing::Executing,
+            (_, Some(_)) if counters.is_busy() => WorkerDoing::Executing,
+            (_, Some(_)) => WorkerDoing::Waiting,
             (true, _) => WorkerDoing::Sleeping,
             (false, _) if counters.in_team.get().is_some() => WorkerDoing::Gathering,
             (false, _) => WorkerDoing::Scheduling,

@@ -2,7 +2,7 @@
 
 use sched_tree::SlotId;
 use serde::Serialize;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Written by one worker, read by any thread.
@@ -20,6 +20,8 @@ pub(crate) struct WorkerCounters {
     pub(crate) idle_since: AtomicU64,
     /// The task that it executes.
     pub(crate) executing: AtomicSlot,
+    /// Whether that task waits for the runtime that executes it.
+    pub(crate) waits: AtomicBool,
     /// The parallel task that it executes or gathers for.
     pub(crate) in_team: AtomicSlot,
     /// Number of times that it parked.
@@ -31,6 +33,11 @@ pub(crate) struct WorkerCounters {
 }
 
 impl WorkerCounters {
+    /// Whether it executes a task that goes on by itself.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.executing.get().is_some() && !self.waits.load(Relaxed)
+    }
+
     /// Counts a wake of the worker that writes these.
     pub(crate) fn count_wake(&self, in_vain: bool) {
         self.wakes.store(self.wakes.load(Relaxed) + 1, Relaxed);
