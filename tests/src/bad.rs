@@ -157,6 +157,9 @@ impl Component for Bad {
         if ["deaf", "hoard"].contains(&&*self.what) {
             return false;
         }
+        if self.what == "wake for nothing" {
+            node.children_can_pull();
+        }
         let mut moved = false;
         while let Some(task) = self.take() {
             match node.push_to(Child(0), task) {

@@ -41,6 +41,22 @@ fn a_panic_loses_no_wake_and_is_reported() {
     }
 }
 
+/// To wake up takes time there, so that no two of these looks are at one time.
+#[test]
+fn workers_that_are_woken_for_nothing_all_the_time_do_not_keep_a_simulation_from_ending() {
+    for machine in ["numa-2x12", "cpu9-gpu3"] {
+        for stores in ["", " stores=#true"] {
+            let tree = format!(
+                r#"bad what="wake for nothing"{stores} {{ eager {{ each "worker" {{ fifo ntasks-threshold=2 {{ worker }} }} }} }}"#
+            );
+            let simulation = Simulation::new(cholesky(5, 960), find(machine).expect("it is shipped"));
+            let simulation = simulation.registry(stock::registry(vec![Offer::of::<Bad>()]));
+            let outcome = simulation.policy_value(stock::policy(&tree)).run().expect("it ends");
+            assert_eq!(outcome.tasks, 35, "{machine}{stores}");
+        }
+    }
+}
+
 #[test]
 fn a_component_that_wakes_nobody_stalls_a_run_and_a_simulation() {
     let tree = r#"bad what="mute" stores=#true { eager { each "worker" { worker } } }"#;

@@ -265,7 +265,7 @@ impl<'a> Engine<'a> {
             let exhausted = |worker: WorkerId| self.workers[worker.index()].has_looked(self.now, self.changes);
             if exhausted(worker) {
                 // It has looked repeatedly, and nothing has changed since: two workers that wake each other would go on
-                // for ever, since no time passes. A worker that has looked less often goes in its place.
+                // for ever, since nothing else happens. A worker that has looked less often goes in its place.
                 self.backend.fall_asleep(worker);
                 let Some(other) = self.backend.find_sleeper(|other| !exhausted(other)) else { continue };
                 self.backend.get_up(other);

@@ -46,17 +46,22 @@ pub(super) struct Worker {
 
 /// Consecutive vain looks for a task without any change between them.
 struct VainLooks {
-    /// Time of the looks.
+    /// Time of the last one.
     at: u64,
     /// Number of changes before the looks.
     changes: u64,
-    /// Number of looks.
+    /// Number of looks at that time.
     count: u32,
+    /// Number of looks at any time.
+    total: u32,
 }
 
 /// Maximum number of looks for a task at one time while nothing changes. Tasks may move towards the worker between
 /// them.
 const LOOKS: u32 = 8;
+
+/// Maximum number of looks at different times while nothing changes, where waking up takes time.
+const ALL_LOOKS: u32 = 64;
 
 impl Worker {
     pub(super) fn new(id: WorkerId, class: usize, memory: MemoryNode, pipeline: usize) -> Worker {
@@ -71,7 +76,7 @@ impl Worker {
             seat: Seat::new(id),
             attends: false,
             host_busy: false,
-            vain: VainLooks { at: u64::MAX, changes: 0, count: 0 },
+            vain: VainLooks { at: u64::MAX, changes: 0, count: 0, total: 0 },
             executed: 0,
             busy: 0,
             taken: 0,
@@ -84,9 +89,10 @@ impl Worker {
         self.flights.is_empty() && !self.host_busy && !self.attends
     }
 
-    /// Whether it has looked for a task the maximum number of times, at this time and after this number of changes.
+    /// Whether it has looked for a task the maximum number of times, at this time or after this number of changes.
     pub(super) fn has_looked(&self, now: u64, changes: u64) -> bool {
-        self.vain.at == now && self.vain.changes == changes && self.vain.count >= LOOKS
+        let VainLooks { at, changes: before, count, total } = self.vain;
+        before == changes && ((at == now && count >= LOOKS) || total >= ALL_LOOKS)
     }
 
     /// Prefetches the worker into the processor's cache, since it is next.
@@ -99,9 +105,12 @@ impl Worker {
 
     /// Records a vain look for a task, at this time and after this number of changes.
     pub(super) fn note_vain_look(&mut self, now: u64, changes: u64) {
-        let is_repeated = (self.vain.at, self.vain.changes) == (now, changes);
-        let count = if is_repeated { self.vain.count + 1 } else { 1 };
-        self.vain = VainLooks { at: now, changes, count };
+        let (count, total) = match self.vain.changes == changes {
+            true if self.vain.at == now => (self.vain.count + 1, self.vain.total + 1),
+            true => (1, self.vain.total + 1),
+            false => (1, 1),
+        };
+        self.vain = VainLooks { at: now, changes, count, total };
     }
 }
 
