@@ -132,7 +132,10 @@ fn what_does_not_belong_to_a_recording_is_refused() {
     let recording = record().expect("the task is sound");
     let outside = one.task(&free, ()).submit().expect("the task is sound");
     let text = |refused: Result<(), ReplayError>| refused.expect_err("it is refused").to_string();
-    assert_eq!(text(other.run(&recording)), "a recording of another runtime was passed to a recording");
+    assert_eq!(
+        text(other.run(&recording)),
+        "a recording is replayed by the runtime that recorded it, and this is another one"
+    );
     assert_eq!(text(recording.set_params(outside, 0_u64)), "a task of another recording was passed to a recording");
     assert_eq!(text(recording.swap(&x, &other.register(1))), "a handle of another runtime was passed to a recording");
     assert_eq!(

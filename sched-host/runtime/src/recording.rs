@@ -113,15 +113,19 @@ pub enum ReplayError {
         /// Number of tasks of the recording.
         tasks: usize,
     },
-    /// The recording, a task or a handle belongs to another runtime or recording.
+    /// A task or a handle belongs to another recording or runtime.
     #[error("{what} of another {of} was passed to a recording")]
     #[diagnostic(help("pass tasks that this recording captured, and handles of its runtime"))]
     Foreign {
-        /// `a recording`, `a task` or `a handle`.
+        /// `a task` or `a handle`.
         what: &'static str,
-        /// `runtime` or `recording`.
+        /// `recording` or `runtime`.
         of: &'static str,
     },
+    /// The recording is of another runtime.
+    #[error("a recording is replayed by the runtime that recorded it, and this is another one")]
+    #[diagnostic(help("record the tasks with each runtime that is to run them"))]
+    OfAnother,
     /// The replay is not accepted by the context, or not any more.
     #[error("{0}")]
     #[diagnostic(transparent)]

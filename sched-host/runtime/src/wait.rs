@@ -195,7 +195,7 @@ impl Runtime {
     /// # Panics
     /// If the task belongs to another runtime, or a callback that [has data](Self::acquire_read) calls it.
     pub fn wait(&self, task: TaskRef) -> Result<Outcome, RunError> {
-        assert!(task.is_of(self.core.id), "a task is waited for with the runtime that it was submitted to");
+        task.assert_of(self.core.id, "waited for");
         assert!(!is_in_callback(&self.core), "{}", in_callback("a task is waited for"));
         let core = &self.core;
         let key = task.key();
@@ -213,7 +213,7 @@ impl Runtime {
     /// If the task belongs to another runtime.
     #[must_use]
     pub fn is_done(&self, task: TaskRef) -> bool {
-        assert!(task.is_of(self.core.id), "a task is asked for with the runtime that it was submitted to");
+        task.assert_of(self.core.id, "asked for");
         self.core.is_ended(task.key())
     }
 

@@ -91,7 +91,7 @@ fn a_closure_behind_a_kernel_belongs_to_its_own_task() {
     let runtime = with_devices("fake:16").policy("tree-eager").build().expect("it starts");
     let array = runtime.array(vec![1.0; 8]);
     let (send, receive) = channel();
-    let note = runtime.codelet::<(), ()>("note").cpu("note", move |_, ()| drop(send.send(()))).build();
+    let note = runtime.codelet::<(), ()>("note").cpu("note", move |_, ()| _ = send.send(())).build();
     let nests = runtime.codelet::<(), ()>("nests").implementation(Arch::OPENCL, "nests", move |context, ()| {
         context.nest().task(&note, ()).submit().expect("it is part of this task");
     });

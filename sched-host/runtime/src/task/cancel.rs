@@ -46,7 +46,7 @@ impl Submitter {
     /// # Panics
     /// If the task belongs to another runtime.
     pub fn cancel(&self, task: TaskRef) -> bool {
-        assert!(task.is_of(self.core.id), "a task is cancelled with the runtime that it was submitted to");
+        task.assert_of(self.core.id, "cancelled");
         self.core.withdraw(task.key(), None)
     }
 

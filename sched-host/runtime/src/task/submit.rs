@@ -65,6 +65,17 @@ impl TaskRef {
         self.owner == TaskRef::short(owner)
     }
 
+    /// Panics if it is no task of this runtime, in which it is `used`.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn assert_of(self, runtime: u64, used: &str) {
+        let recorded = || match self.owner >> 31 {
+            1 => ": one of a recording is no task of its own, `replay` returns one that stands for all of them",
+            _ => "",
+        };
+        assert!(self.is_of(runtime), "a task is {used} with the runtime that it was submitted to{}", recorded());
+    }
+
     /// The number of a runtime or a recording in 32 bits. The top bit, which [recordings](crate::recording::OF_RECORDINGS)
     /// have and runtimes have not, stays on top; both have small numbers otherwise.
     #[inline]

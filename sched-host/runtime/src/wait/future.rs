@@ -119,7 +119,7 @@ impl Submitter {
     /// If the task belongs to another runtime. A poll panics inside a task of this runtime, which might wait for
     /// itself.
     pub fn ended(&self, task: TaskRef) -> TaskEnded<'_> {
-        assert!(task.is_of(self.core.id), "a task is awaited with the runtime that it was submitted to");
+        task.assert_of(self.core.id, "awaited");
         TaskEnded { core: &self.core, task, id: self.core.outcomes.wakers.next.fetch_add(1, Relaxed) }
     }
 }
