@@ -20,7 +20,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Values that an array or a matrix may have: plain ones, which are copied as bytes.
+/// Values that an array or a matrix may have: plain ones, which are copied as bytes. (Arrays of values without a size are
+/// refused when the program is compiled.)
 pub trait Element: Copy + Send + Sync + 'static {}
 
 impl<T: Copy + Send + Sync + 'static> Element for T {}
