@@ -41,7 +41,7 @@ nan\tnan\tnan
 # hash size flops mean dev sum sum2 n
 24c84a50\t11059200       \t1.769472e+09\t8.778020e+04\t9.598441e+02\t2.889724e+08\t2.536909e+13\t3292
 # seven columns, from a hand
-0000ff01\t4096\t5.0e+1\t2.5\t5.002746e+6\t7.5e+9\t12
+0000ff01\t4096\t5.0e+1\t2.5\t6.0e+2\t3.0075e+4\t12
 0
 0 0 0 0 nan nan 0 0 0
 1.5 0.5 inf
@@ -53,7 +53,7 @@ fn both_kinds_of_history_lines_are_read() {
     let file = CodeletFile::parse(SMALL).expect("it is a model");
     assert_eq!(file.history_mean(Arch::CPU, 0, 1, 0, 0x24c8_4a50), Some(87780.2));
     let old = file.combs[0].implementations[0].entry(0xff01).expect("the second line");
-    assert_eq!((old.size, old.mean, old.sum, old.samples), (4096, 50.0, 5_002_746.0, 12));
+    assert_eq!((old.size, old.mean, old.sum, old.samples), (4096, 50.0, 600.0, 12));
     assert!(old.flops.is_nan());
     let second = &file.combs[0].implementations[1];
     assert_eq!(second.nonlinear, [1.5, 0.5, f64::INFINITY]);
@@ -80,9 +80,59 @@ fn every_bad_history_line_is_reported_with_its_place() {
         flaws.iter().map(|flaw| format!("{}:{}: {}", flaw.line, flaw.column, flaw.message)).collect();
     insta::assert_snapshot!(reported.join("\n"), @r"
     21:1: found `xyz`, expected a footprint of 8 hexadecimal digits
-    21:34: found `-1`, expected a mean, not below 0
+    21:34: found `-1`, expected a mean from 0, and below 1.8e16
     23:10: found `big`, expected a size in bytes
     ");
+}
+
+/// What is wrong with [`SMALL`] after `changes`, a line for each error.
+fn wrong(changes: &[(&str, &str)]) -> String {
+    let text = changes.iter().fold(SMALL.to_owned(), |text, (from, to)| text.replace(from, to));
+    let flaws = CodeletFile::parse(&text).expect_err("it is changed for the worse");
+    let shown = flaws.iter().map(|flaw| format!("{}:{}: {}", flaw.line, flaw.column, flaw.message));
+    shown.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_no_time_can_be_is_an_error_with_its_place() {
+    insta::assert_snapshot!(wrong(&[("8.778020e+04", "nan"), ("2.5\t6.0e+2", "inf\t-nan")]), @"
+    21:39: found `nan`, expected a mean from 0, and below 1.8e16
+    23:22: found `inf`, expected a standard deviation from 0
+    23:26: found `-nan`, expected a sum from 0
+    ");
+    insta::assert_snapshot!(wrong(&[("8.778020e+04", "1e300"), ("1.769472e+09", "-1")]), @"
+    21:26: found `-1`, expected a number of operations from 0
+    21:29: found `1e300`, expected a mean from 0, and below 1.8e16
+    ");
+    insta::assert_snapshot!(wrong(&[("8.778020e+04", "0")]), @"21:39: found `0`, expected the mean sum / n, which is 8.778019e4; an edited mean counts where the sum is 0");
+    insta::assert_snapshot!(wrong(&[("8.778020e+04", "4.4e4"), ("6.0e+2", "7.0e+2")]), @"
+    21:39: found `4.4e4`, expected the mean sum / n, which is 8.778019e4; an edited mean counts where the sum is 0
+    23:15: found `5.0e+1`, expected the mean sum / n, which is 5.833333e1; an edited mean counts where the sum is 0
+    ");
+}
+
+#[test]
+fn a_footprint_and_a_combination_of_devices_are_listed_once() {
+    insta::assert_snapshot!(wrong(&[("0000ff01", "24c84a50")]), @"23:1: found footprint 24c84a50 a second time, expected one line for each footprint: remove one of them");
+    let text = "45 2 1 0 0 1 0 1 0 0 1 0";
+    let flaws = CodeletFile::parse(text).expect_err("the cores are there twice");
+    assert_eq!((flaws.len(), flaws[0].column), (1, 16), "{flaws:?}");
+    assert!(CodeletFile::parse("45 2 1 1 0 1 0 1 1 1 1 0").is_ok(), "two devices");
+}
+
+#[test]
+fn lines_without_samples_may_have_no_numbers_and_nothing_is_estimated_by_zeros() {
+    let text = SMALL.replace("5.0e+1\t2.5\t6.0e+2\t3.0075e+4\t12", "-nan\tnan\tnan\tnan\t0");
+    let file = CodeletFile::parse(&text).expect("StarPU may write it");
+    assert_eq!(file.history_mean(Arch::CPU, 0, 1, 0, 0xff01), None);
+    let text = SMALL.replace("5.0e+1\t2.5\t6.0e+2\t3.0075e+4\t12", "0\tnan\t0\t0\t12");
+    let file = CodeletFile::parse(&text).expect("a counter may not tick");
+    assert_eq!(file.history_mean(Arch::CPU, 0, 1, 0, 0xff01), None);
+    assert_eq!(file.import(crate::Quantity::Energy).measurements.samples(), 3292);
+    // An edited mean counts where there is no sum.
+    let file = CodeletFile::parse(&SMALL.replace("6.0e+2", "0")).expect("some edit it");
+    assert_eq!(file.history_mean(Arch::CPU, 0, 1, 0, 0xff01), Some(50.0));
+    assert_eq!(file.import(crate::Quantity::Time).measurements.samples(), 3304);
 }
 
 #[test]
@@ -287,7 +337,7 @@ mod converted {
 
     #[test]
     fn absurd_numbers_are_no_panic() {
-        let line = format!("1f 8 1 2 3 1e300 1e300 {}\n", u64::MAX);
+        let line = format!("1f 8 1 1e15 3 1.8446744e34 1e300 {}\n", u64::MAX);
         let history = [&*line, &line.replace("1f", "2f")].concat();
         let text = format!("45 1 1 0 0 1 1 2 0 0 0 0 1 1 {} 1 2 nan nan nan 0\n{history}", u64::MAX);
         let imported = CodeletFile::parse(&text).expect("it is a model").import(Quantity::Time);

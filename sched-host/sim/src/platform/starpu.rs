@@ -10,6 +10,7 @@ use sched_core::{Arch, MemoryNode};
 use sched_machine::topology::CombinedSizes;
 use sched_model::ModelError;
 use sched_model::starpu::{CodeletFile, Sampling};
+use sched_text::count;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -105,7 +106,8 @@ impl Platform {
         };
         match drawn {
             Ok(drawn) if causes.is_empty() => {
-                let left_out = left_out.iter().map(ToString::to_string).collect();
+                let zeros = sampling.codelets.iter().filter_map(|(name, file)| zeros(directory, host, name, file));
+                let left_out = left_out.iter().map(ToString::to_string).chain(zeros).collect();
                 return Ok(Platform { left_out, ..drawn.platform(host, &sampling) });
             }
             Ok(_) => {}
@@ -323,13 +325,27 @@ fn number(node: Node<'_, '_>, name: &str, unit: &str, least: f64) -> Result<f64,
     })
 }
 
+/// What to say of measurements of a codelet that are 0, if there are any: no kernel takes no time.
+fn zeros(directory: &Path, host: &str, codelet: &str, file: &CodeletFile) -> Option<String> {
+    let measured = file.combs.iter().flat_map(|comb| &comb.implementations).flat_map(|measured| &measured.history);
+    let mut zeros = measured.filter(|entry| entry.samples > 0 && entry.estimate().is_none());
+    let first = zeros.next()?.footprint;
+    let others = match zeros.count() {
+        0 => String::new(),
+        others => format!(" and {}", count(others, "other history line")),
+    };
+    let path = Sampling::codelet_path(directory, codelet, host);
+    Some(format!("{}: the history line of footprint {first:08x}{others}, with a mean of 0", path.display()))
+}
+
 /// The history of the fastest implementation for each footprint, on one device or on `cores` cores together.
 fn history(file: &CodeletFile, arch: Arch, device: u32, cores: u32) -> Option<KernelTime> {
     let mut times: BTreeMap<u32, Duration> = BTreeMap::new();
     let mut sizes: BTreeMap<u64, Duration> = BTreeMap::new();
     let measured = &file.comb(arch, device, cores)?.implementations;
-    for entry in measured.iter().flat_map(|measured| &measured.history).filter(|entry| entry.samples > 0) {
-        let time = Duration::from_nanos((entry.mean * 1e3).round() as u64);
+    let history = measured.iter().flat_map(|measured| &measured.history);
+    for (entry, micros) in history.filter_map(|entry| Some((entry, entry.estimate()?))) {
+        let time = Duration::from_nanos((micros * 1e3).round().max(1.0) as u64);
         let best = times.entry(entry.footprint).or_insert(time);
         *best = time.min(*best);
         let best = sizes.entry(entry.size).or_insert(time);
