@@ -41,7 +41,8 @@ pub enum FileFormat {
     WfFormat,
     /// Graphs of the Standard Task Graph Set: a line with the number, processing time and predecessors of each task.
     ///
-    /// A unit of time is taken as a millisecond on a CPU. The dummy tasks at both ends do nothing.
+    /// A unit of time is taken as a millisecond on a CPU. The dummy tasks at both ends do nothing; files without them are
+    /// read too.
     Stg,
 }
 
