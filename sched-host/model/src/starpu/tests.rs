@@ -180,6 +180,17 @@ fn nodes_that_were_not_there_are_left_out() {
 }
 
 #[test]
+fn a_matrix_has_as_many_rows_as_columns() {
+    let wrong = |text: &str| {
+        let flaws = NodeMatrix::parse(text).expect_err("it is cut");
+        let shown = flaws.iter().map(|flaw| format!("{}:{}: {}", flaw.line, flaw.column, flaw.message));
+        shown.collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(wrong("# to 0\tto 1\tto 2\n0 10 11\n"), @"3:1: the file ends after 1 row, expected 3: one for each memory node; the file may be cut");
+    insta::assert_snapshot!(wrong("0 10 nan\n12\n11 9 0\n"), @"2:1: found 1 column, expected 3: one for each memory node; the file may be cut");
+}
+
+#[test]
 fn the_counts_of_devices_are_found_by_their_comments() {
     let old =
         "# Current configuration\n12 # Number of CPUs\n3 # Number of CUDA devices\n2 # Number of OpenCL devices\n";
