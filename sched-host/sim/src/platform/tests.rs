@@ -244,6 +244,35 @@ fn what_would_not_count_is_said() {
 }
 
 #[test]
+fn what_contradicts_itself_is_said() {
+    let text = r#"platform "x" {
+    memory "ram"; memory "gpu"
+    link "ram" "gpu" bandwidth="1 GB/s"
+    link "gpu" "ram" bandwidth="2 GB/s"
+    link "gpu" "gpu" bandwidth="2 GB/s"
+    workers "cpu" count=2 memory="ram" watts="2 W" idle-watts="3 W"
+    kernel "a" { on "cpu" { at "1 MB" "2 ms"; at "2 MB" "3 ms"; at "1000 kB" "4 ms"; } }
+}"#;
+    insta::assert_snapshot!(errors(text).join("\n"), @"
+    4:5: `gpu` and `ram` are linked twice
+    5:16: a link leads from `gpu` to itself
+    6:5: `idle-watts` is 3 W, and `watts` is 2 W
+    7:65: the time for 1000000 bytes is given twice
+    ");
+    let full = r#"platform "x" {
+    memory "ram"
+    workers "cpu" count=65535
+    workers "more" count=2
+    workers "one" count=1
+    workers "another"
+}"#;
+    insta::assert_snapshot!(errors(full).join("\n"), @"
+    4:5: a platform has 65536 workers at most
+    6:5: a platform has 65536 workers at most
+    ");
+}
+
+#[test]
 fn no_few_lines_make_parts_without_end() {
     let text = r#"platform "x" { memory "ram"; workers "cpu"
     repeat 1024 { repeat 1024 { repeat 1024 { switch "s{}" } } }
