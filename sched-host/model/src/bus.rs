@@ -280,7 +280,10 @@ pub(crate) fn affinity(path: &Path) -> Result<Vec<Vec<u32>>, ModelError> {
     })
 }
 
-fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, Vec<Flaw>>) -> Result<T, ModelError> {
+/// Reads a file of StarPU's.
+pub(crate) fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, Vec<Flaw>>) -> Result<T, ModelError> {
     let bytes = std::fs::read(path).map_err(|error| ModelError::io(path, "read", error))?;
-    parse(&String::from_utf8_lossy(&bytes)).map_err(|flaws| ModelError::damaged(path, flaws))
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    parse(text).map_err(|flaws| ModelError::damaged(path, text, flaws))
 }

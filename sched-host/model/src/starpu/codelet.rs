@@ -3,7 +3,7 @@
 use super::history::HistoryEntry;
 use super::scan::Scan;
 use crate::flaw::FoundFlaws;
-use crate::{Flaw, ModelError};
+use crate::{Flaw, ModelError, bus};
 use sched_core::Arch;
 use std::collections::HashSet;
 use std::path::Path;
@@ -125,8 +125,7 @@ impl CodeletFile {
     /// If it cannot be read, has another version, or is not such a file; all errors in history lines are reported
     /// together.
     pub fn read(path: &Path) -> Result<CodeletFile, ModelError> {
-        let bytes = std::fs::read(path).map_err(|error| ModelError::io(path, "read", error))?;
-        CodeletFile::parse(&String::from_utf8_lossy(&bytes)).map_err(|flaws| ModelError::damaged(path, flaws))
+        bus::read(path, CodeletFile::parse)
     }
 
     /// Parses a text.

@@ -272,6 +272,32 @@ fn a_machine_without_files_is_an_error_that_names_those_with() {
     assert!(sampling.problems[0].to_string().contains("trsm.node7:1:4: found `x`"), "{}", sampling.problems[0]);
 }
 
+/// Names, lines and columns of the places that an error and its parts point at.
+fn places(error: &dyn miette::Diagnostic) -> Vec<(String, usize, usize)> {
+    let place = |part: &dyn miette::Diagnostic| {
+        let label = part.labels().and_then(|mut labels| labels.next()).expect("it points into the file");
+        let source = part.source_code().expect("it has the text");
+        let contents = source.read_span(label.inner(), 0, 0).expect("the place is in the text");
+        let name = Path::new(contents.name().expect("a file")).file_name().expect("a file");
+        (name.to_string_lossy().into_owned(), contents.line() + 1, contents.column() + 1)
+    };
+    std::iter::once(place(error)).chain(error.related().into_iter().flatten().map(place)).collect()
+}
+
+#[test]
+fn each_error_of_a_file_points_into_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (model, latency) = (directory.path().join("potrf.node7"), directory.path().join("node7.latency"));
+    std::fs::write(&model, SMALL.replace("8.778020e+04", "-1").replace("4096", "big")).expect("a file");
+    let error = CodeletFile::read(&model).expect_err("two fields are wrong");
+    assert_eq!(places(&error), [("potrf.node7".to_owned(), 21, 39), ("potrf.node7".to_owned(), 23, 10)]);
+    assert!(error.to_string().ends_with("; there is 1 further error in the file"), "{error}");
+    assert_eq!(error.in_full().lines().count(), 2, "{}", error.in_full());
+    std::fs::write(&latency, "\u{feff}0 -1\n2 0\n").expect("a file");
+    let error = NodeMatrix::read(&latency).expect_err("a latency is negative");
+    assert_eq!(places(&error), [("node7.latency".to_owned(), 1, 3)]);
+}
+
 #[test]
 fn measurements_are_looked_for_where_starpu_does() {
     let env = |name: &str| {

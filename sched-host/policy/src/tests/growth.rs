@@ -47,8 +47,9 @@ fn long_chains_of_definitions_are_checked_and_refused() {
 #[test]
 fn more_paths_than_can_be_tried_are_counted_and_refused() {
     let levels = |count: u32| {
-        let shared =
-            |name: String, next: u32| format!("shared \"{name}\" {{ eager {{ use \"a{next}\"; use \"b{next}\"; }}; }}\n");
+        let shared = |name: String, next: u32| {
+            format!("shared \"{name}\" {{ eager {{ use \"a{next}\"; use \"b{next}\"; }}; }}\n")
+        };
         let both = |level: u32| ["a", "b"].map(|side| shared(format!("{side}{level}"), level + 1)).concat();
         let middle: String = (0..count).map(both).collect();
         let last = ["a", "b"].map(|side| format!("shared \"{side}{count}\" {{ eager {{ use \"leaf\"; }}; }}\n"));

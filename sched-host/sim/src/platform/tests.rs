@@ -324,7 +324,7 @@ fn devices_without_a_link_of_their_own_reach_each_other_through_main_memory() {
     assert_eq!((&route.links[..], route.latency), (&[1, 2][..], 2_000_000));
     let without = format!("{hosts}{}", ends.map(way)[1..].concat());
     let error = Platform::from_starpu(sampling(&without).path(), "here").expect_err("a way is missing");
-    assert!(error.to_string().ends_with("xml:1: there is no route from RAM to CUDA0"), "{error}");
+    assert!(error.to_string().ends_with("xml:1:1: there is no route from RAM to CUDA0"), "{error}");
 }
 
 #[test]
@@ -340,15 +340,17 @@ fn all_that_is_wrong_with_a_machine_of_starpus_is_said() {
     std::fs::write(directory.path().join("codelets/45/gemm.here"), "44").expect("there is room");
     let error = Platform::from_starpu(directory.path(), "here").expect_err("all of it is wrong");
     let shown = |error: &dyn miette::Diagnostic| error.to_string().replace(&directory.path().display().to_string(), "");
+    let has_place = |part: &dyn miette::Diagnostic| part.labels().is_some() && part.source_code().is_some();
+    assert!(miette::Diagnostic::related(&error).into_iter().flatten().all(has_place));
     let related = miette::Diagnostic::related(&error).into_iter().flatten();
     insta::assert_snapshot!(related.map(shown).collect::<Vec<_>>().join("\n"), @r#"
     /codelets/45/gemm.here:1:1: found version 44 of the format, expected 45
-    /bus/here.platform.v4.xml:1: a `host` without `id`
-    /bus/here.platform.v4.xml:2: `bandwidth` is `-infBps`, expected a number of Bps, more than 0
-    /bus/here.platform.v4.xml:3: `latency` is `-1s`, expected a number of s, from 0
-    /bus/here.platform.v4.xml:4: `bandwidth` is `nanBps`, expected a number of Bps, more than 0
-    /bus/here.platform.v4.xml:5: a `link` without `id`
-    /bus/here.platform.v4.xml:7: there is no link `dwon`
+    /bus/here.platform.v4.xml:1:75: a `host` without `id`
+    /bus/here.platform.v4.xml:2:1: `bandwidth` is `-infBps`, expected a number of Bps, more than 0
+    /bus/here.platform.v4.xml:3:1: `latency` is `-1s`, expected a number of s, from 0
+    /bus/here.platform.v4.xml:4:1: `bandwidth` is `nanBps`, expected a number of Bps, more than 0
+    /bus/here.platform.v4.xml:5:1: a `link` without `id`
+    /bus/here.platform.v4.xml:7:30: there is no link `dwon`
     "#);
 }
 
