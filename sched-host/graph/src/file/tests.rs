@@ -238,6 +238,19 @@ fn every_problem_of_a_workflow_is_told_with_its_line() {
 }
 
 #[test]
+fn an_unknown_schema_of_a_workflow_is_a_warning() {
+    let warnings = |version: &str| {
+        let text =
+            format!("{{ \"schemaVersion\": {version},\n\"workflow\": {{ \"specification\": {{ \"tasks\": [] }} }} }}");
+        let (_, warnings) = parsed("w.json", text, None).expect("it is a workflow");
+        warnings.join("\n")
+    };
+    assert_eq!((&*warnings("\"1.5\""), &*warnings("\"1.6\""), &*warnings("1.5")), ("", "", ""));
+    insta::assert_snapshot!(warnings("\"9.9\""), @"w.json:1:20: `schemaVersion` is `9.9`, expected 1.5 or 1.6: members that those lack are ignored");
+    assert!(warnings("{}").contains("w.json:1:20: `schemaVersion` is `{}`"), "{}", warnings("{}"));
+}
+
+#[test]
 fn what_no_workflow_can_have_is_told() {
     let text = r#"{ "workflow": { "specification": { "tasks": [ { "id": "a" }, { "id": "b" } ],
   "files": [ { "id": "f", "sizeInBytes": 1e19 }, { "id": "g", "sizeInBytes": 9e18 } ] },
