@@ -34,16 +34,16 @@ pub enum FileFormat {
     /// codelet: they become tasks without work. Numbers missing from the `SubmitOrder`, which StarPU's replay fills
     /// with empty tasks, stay missing.
     TasksRec,
-    /// Workflows in JSON, schemas 1.5 and 1.6, from WfCommons and others. Of an unknown one, what these have too is read,
-    /// with a [warning](read_with_warnings).
+    /// Workflows in JSON, schemas 1.5 and 1.6, from WfCommons and others. Of an unknown one, what these have too is
+    /// read, with a [warning](read_with_warnings).
     ///
     /// Files become data, which tasks read and write beside waiting for their `parents`. The kind of a task is the
     /// program that it ran, or its `name`; its length on a CPU is its `runtimeInSeconds`, if the workflow was executed.
     WfFormat,
     /// Graphs of the Standard Task Graph Set: a line with the number, processing time and predecessors of each task.
     ///
-    /// A unit of time is taken as a millisecond on a CPU. The dummy tasks at both ends do nothing; files without them are
-    /// read too.
+    /// A unit of time is taken as a millisecond on a CPU. The dummy tasks at both ends do nothing; files without them
+    /// are read too.
     Stg,
 }
 

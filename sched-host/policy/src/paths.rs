@@ -22,7 +22,7 @@ pub(super) fn check_paths(plan: &TreePlan) -> Option<Finding> {
             return Some(
                 finding
                     .at(node.span, "too many paths lead here")
-                    .help("leave out a `use` in several of the shared definitions above it: each level multiplies the paths")
+                    .help("leave out a `use` in several of the shared definitions above it: each level multiplies them")
                     .help("why: a task that is pushed or pulled may try every path, one after the other")
                     .breaks("V6")
                     .code("policy::paths"),

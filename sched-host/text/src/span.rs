@@ -46,8 +46,8 @@ pub fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, in_line.chars().count() + 1)
 }
 
-/// The byte at this line and column, both from 1, for readers that know these only; the end of the line, or of the text,
-/// beyond it.
+/// The byte at this line and column, both from 1, for readers that know these only; the end of the line, or of the
+/// text, beyond it.
 #[must_use]
 pub fn offset_of(text: &str, line: usize, column: usize) -> usize {
     let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();

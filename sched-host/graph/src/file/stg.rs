@@ -66,8 +66,8 @@ pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
     }
 }
 
-/// Whether there are lines for all of the `declared` tasks. Some files have no dummy tasks, and some count them; one with
-/// a dummy task at one end only is cut.
+/// Whether there are lines for all of the `declared` tasks. Some files have no dummy tasks, and some count them; one
+/// with a dummy task at one end only is cut.
 fn is_whole(rows: &[Row<'_>], declared: usize) -> bool {
     let is_first = |row: &Row<'_>| row.length == 0 && row.waits_for().next().is_none();
     let ends_alike = || rows.first().is_some_and(is_first) == rows.last().is_some_and(|row| row.length == 0);

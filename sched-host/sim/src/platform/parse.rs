@@ -76,14 +76,14 @@ impl Platform {
     ///   at the beginning. On a device, the allocation of memory has a cost. With `copied-by-workers=#true`, data that
     ///   is fetched ahead from it or to it takes its time from the worker beside it, not from a copy engine.
     /// - `switch "pci"`: a place where links meet.
-    /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s" shared=#true`: a link between two places
-    ///   in both directions, which share bandwidth only if `shared`. Transfers take the route of least latency.
+    /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s" shared=#true`: the link between two
+    ///   places in both directions, which share bandwidth only if `shared`. Transfers take the route of least latency.
     /// - `sharing "latency"`: simultaneous transfers share a link in proportion to 1/latency of their routes; `"even"`,
     ///   the default, gives each the same ([`Sharing`]).
     /// - `workers "cpu" count=9 arch="cpu" memory="ram" package=0 speed=1.0 pipeline=1`: workers of a class.
     /// - `workers "cpu" … watts="9.5 W" idle-watts="2 W"`: power of each of them while it executes a kernel, alone or
-    ///   in a team (or `kernel "gemm" { on "cpu" gflops=30.0 watts="11 W"; }` for that kernel), and while it is idle.
-    ///   With this, schedulers know the energy of tasks, and so does the outcome
+    ///   in a team (or `kernel "gemm" { on "cpu" gflops=30.0 watts="11 W"; }` for that kernel), and while it is idle,
+    ///   which is at most the former. With this, schedulers know the energy of tasks, and so does the outcome
     ///   ([`SimOutcome::energy`](crate::SimOutcome::energy)).
     /// - `combined-workers min=2 max=8 arity=2`: sizes of the combined workers that the CPU workers offer; all by
     ///   default.
