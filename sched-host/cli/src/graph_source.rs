@@ -1,11 +1,12 @@
 //! The task graph of a command: a generator with its sizes, or a file.
 
 use super::hints::GRAPH;
+use super::reports;
 use super::streams::STREAM;
 use super::task_options::TaskOptions;
 use super::values::{positive, seconds, share};
 use miette::miette;
-use sched_graph::{TaskGraph, generate, read};
+use sched_graph::{TaskGraph, generate, read_with_warnings};
 use std::path::Path;
 use std::time::Duration;
 
@@ -209,7 +210,9 @@ fn file(name: &str) -> miette::Result<TaskGraph> {
         };
         return Err(miette!(help = help, "there is no graph `{name}`, and no file of that name"));
     }
-    Ok(read(path)?)
+    let (graph, warnings) = read_with_warnings(path)?;
+    warnings.iter().for_each(|warning| reports::warn(warning));
+    Ok(graph)
 }
 
 #[cfg(test)]

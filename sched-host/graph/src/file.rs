@@ -34,14 +34,16 @@ pub enum FileFormat {
     /// codelet: they become tasks without work. Numbers missing from the `SubmitOrder`, which StarPU's replay fills
     /// with empty tasks, stay missing.
     TasksRec,
-    /// Workflows in JSON, schema 1.5 or later, from WfCommons and others.
+    /// Workflows in JSON, schemas 1.5 and 1.6, from WfCommons and others. Of an unknown one, what these have too is
+    /// read, with a [warning](read_with_warnings).
     ///
     /// Files become data, which tasks read and write beside waiting for their `parents`. The kind of a task is the
     /// program that it ran, or its `name`; its length on a CPU is its `runtimeInSeconds`, if the workflow was executed.
     WfFormat,
     /// Graphs of the Standard Task Graph Set: a line with the number, processing time and predecessors of each task.
     ///
-    /// A unit of time is taken as a millisecond on a CPU. The dummy tasks at both ends do nothing.
+    /// A unit of time is taken as a millisecond on a CPU. The dummy tasks at both ends do nothing; files without them
+    /// are read too.
     Stg,
 }
 
@@ -90,6 +92,15 @@ impl FileFormat {
 /// [`GraphFileError`] with all problems: the file cannot be read, is in no format that is known, or is
 /// malformed.
 pub fn read(path: &Path) -> Result<TaskGraph, GraphFileError> {
+    read_with_warnings(path).map(|(graph, _)| graph)
+}
+
+/// Reads the task graph in the file `path` as [`read`] does, with a warning for each part that may mean something else
+/// than is understood here, such as an unknown version of a schema.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_warnings(path: &Path) -> Result<(TaskGraph, Vec<String>), GraphFileError> {
     guessed(&text::file_name(path), text::read(path))
 }
 
@@ -98,12 +109,12 @@ pub fn read(path: &Path) -> Result<TaskGraph, GraphFileError> {
 /// # Errors
 /// As [`read`].
 pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<TaskGraph, GraphFileError> {
-    guessed(name, text::decode(bytes))
+    guessed(name, text::decode(bytes)).map(|(graph, _)| graph)
 }
 
-fn guessed(name: &str, text: Result<String, Unread>) -> Result<TaskGraph, GraphFileError> {
+fn guessed(name: &str, text: Result<String, Unread>) -> Result<(TaskGraph, Vec<String>), GraphFileError> {
     match text {
-        Ok(text) => parse(name, text, None),
+        Ok(text) => parsed(name, text, None),
         Err(error) => Err(Found::only(error.to_string(), error.help()).into_error(name, "a task graph", String::new())),
     }
 }
@@ -123,18 +134,22 @@ fn guessed(name: &str, text: Result<String, Unread>) -> Result<TaskGraph, GraphF
 /// # Errors
 /// As [`read`].
 pub fn parse(name: &str, text: String, format: Option<FileFormat>) -> Result<TaskGraph, GraphFileError> {
+    parsed(name, text, format).map(|(graph, _)| graph)
+}
+
+fn parsed(name: &str, text: String, format: Option<FileFormat>) -> Result<(TaskGraph, Vec<String>), GraphFileError> {
     let Some(format) = format.or_else(|| FileFormat::guess(name, &text)) else {
         let known = "known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json, with a member `workflow`) and the Standard Task Graph format (*.stg)";
         return Err(Found::only("it is in no known format", Some(known)).into_error(name, "a task graph", text));
     };
     let read = match format {
-        FileFormat::Native => native::parse(&text),
-        FileFormat::TasksRec => tasks_rec::parse(&text),
-        FileFormat::WfFormat => wf_format::parse(&text),
-        FileFormat::Stg => stg::parse(&text),
+        FileFormat::Native => native::parse(&text).map(|graph| (graph, None)),
+        FileFormat::TasksRec => tasks_rec::parse(&text).map(|graph| (graph, None)),
+        FileFormat::WfFormat => wf_format::parse(name, &text),
+        FileFormat::Stg => stg::parse(&text).map(|graph| (graph, None)),
     };
     match read {
-        Ok(mut graph) => {
+        Ok((mut graph, warning)) => {
             if graph.name.is_empty() {
                 let stem = Path::new(name).file_name().and_then(|name| name.to_str());
                 stem.unwrap_or(name).clone_into(&mut graph.name);
@@ -143,7 +158,7 @@ pub fn parse(name: &str, text: String, format: Option<FileFormat>) -> Result<Tas
             let plain = |name: &mut String| *name = name.replace(char::is_control, " ");
             plain(&mut graph.name);
             graph.kinds.iter_mut().for_each(|kind| plain(&mut kind.name));
-            Ok(graph)
+            Ok((graph, warning.into_iter().collect()))
         }
         Err(found) => Err(found.into_error(name, format.what(), text)),
     }

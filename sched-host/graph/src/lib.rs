@@ -47,7 +47,7 @@ pub use data::{DataId, Datum};
 pub use dependencies::Dependencies;
 pub use divided::DividedData;
 #[cfg(feature = "files")]
-pub use file::{FileFormat, GraphFileError, GraphFileProblem, from_bytes, parse, read, to_json};
+pub use file::{FileFormat, GraphFileError, GraphFileProblem, from_bytes, parse, read, read_with_warnings, to_json};
 pub use flows::Flows;
 pub use lengths::Lengths;
 pub use order::AccessOrder;

@@ -113,7 +113,8 @@ impl Summary {
             kinds[task.kind.index()].weight += weight.of_task(graph, task);
         }
         kinds.retain(|kind| kind.tasks > 0);
-        let work: f64 = graph.ids().map(of_task).sum();
+        // The sum of nothing is -0.
+        let work = graph.ids().map(of_task).sum::<f64>() + 0.0;
         let critical_path = bottom_levels(dependencies, of_task).into_iter().fold(0.0, f64::max);
         Summary {
             name: graph.name.clone(),
@@ -170,6 +171,7 @@ mod tests {
         let summary = Summary::of(&graph, &graph.dependencies());
         assert_eq!((summary.weight, summary.work), (Weight::Flops, graph.flops()));
         let empty = TaskGraph::new("empty");
-        assert_eq!(Summary::of(&empty, &empty.dependencies()).parallelism, 0.0);
+        let Summary { parallelism, work, flops, .. } = Summary::of(&empty, &empty.dependencies());
+        assert_eq!(format!("{parallelism} {work} {flops}"), "0 0 0", "a sum of nothing has no sign");
     }
 }

@@ -110,7 +110,8 @@ impl TaskGraph {
     #[inline]
     #[must_use]
     pub fn flops(&self) -> f64 {
-        self.tasks.iter().map(|task| task.flops).sum()
+        // The sum of nothing is -0.
+        self.tasks.iter().map(|task| task.flops).sum::<f64>() + 0.0
     }
 
     /// Bytes of all data that `task` accesses.

@@ -4,11 +4,15 @@ use super::flaw::FoundFlaws;
 use super::starpu::{Scan, Scientific};
 use super::store::write_whole;
 use super::{Flaw, ModelError};
+use sched_text::count;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of memory nodes in a file; StarPU has 64 at most.
 const MOST_NODES: usize = 1024;
+
+/// The shape of a matrix, for messages.
+const ALL: &str = "one for each memory node; the file may be cut";
 
 /// The links of one machine.
 ///
@@ -129,10 +133,10 @@ impl NodeMatrix {
     /// did not exist.
     ///
     /// # Errors
-    /// Every value that is not a number, or is negative.
+    /// Every value that is not a number, or is negative; every node without a row or a column of its own.
     pub fn parse(text: &str) -> Result<NodeMatrix, Vec<Flaw>> {
         let mut scan = Scan::new(text);
-        let (mut rows, mut flaws) = (Vec::new(), FoundFlaws::default());
+        let (mut rows, mut lines, mut flaws) = (Vec::new(), Vec::new(), FoundFlaws::default());
         while let Some(line) = scan.line() {
             let mut row: Vec<f64> = Vec::new();
             for field in line.fields() {
@@ -145,6 +149,7 @@ impl NodeMatrix {
                 }
             }
             rows.push(row);
+            lines.push(line);
         }
         if !flaws.is_empty() {
             return Err(flaws.into_flaws());
@@ -157,6 +162,17 @@ impl NodeMatrix {
         let nodes = rows.iter().map(known).max().unwrap_or(0).max(height);
         if nodes > MOST_NODES {
             return Err(vec![scan.flaw(format!("the file has {nodes} memory nodes, expected at most {MOST_NODES}"))]);
+        }
+        // A node that others can be reached from is one that can be reached.
+        for (row, line) in rows.iter().zip(&lines).take(nodes).filter(|(row, _)| row.len() < nodes) {
+            flaws.push(line.flaw(format!("found {}, expected {nodes}: {ALL}", count(row.len(), "column"))));
+        }
+        if rows.len() < nodes {
+            let found = count(rows.len(), "row");
+            flaws.push(scan.flaw(format!("the file ends after {found}, expected {nodes}: {ALL}")));
+        }
+        if !flaws.is_empty() {
+            return Err(flaws.into_flaws());
         }
         let value = |from: usize, to: usize| rows.get(from).and_then(|row| row.get(to)).copied().unwrap_or(f64::NAN);
         let values = (0..nodes * nodes).map(|index| value(index / nodes, index % nodes)).collect();
@@ -264,7 +280,10 @@ pub(crate) fn affinity(path: &Path) -> Result<Vec<Vec<u32>>, ModelError> {
     })
 }
 
-fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, Vec<Flaw>>) -> Result<T, ModelError> {
+/// Reads a file of StarPU's.
+pub(crate) fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, Vec<Flaw>>) -> Result<T, ModelError> {
     let bytes = std::fs::read(path).map_err(|error| ModelError::io(path, "read", error))?;
-    parse(&String::from_utf8_lossy(&bytes)).map_err(|flaws| ModelError::damaged(path, flaws))
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    parse(text).map_err(|flaws| ModelError::damaged(path, text, flaws))
 }

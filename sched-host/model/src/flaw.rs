@@ -1,9 +1,12 @@
 //! Errors of stored models.
 
-use sched_text::{Earliest, count};
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+use sched_text::excerpt::printable;
+use sched_text::{Earliest, Finding, SourceText, count, file_name, offset_of, word_at};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// An error in a file, with its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,21 +57,82 @@ impl Extend<Flaw> for FoundFlaws {
 }
 
 /// All errors in one file, with their positions.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone)]
 pub struct Flaws {
     /// The file.
     pub path: PathBuf,
     /// At least one.
     pub flaws: Vec<Flaw>,
+    /// The same in the text of the file.
+    shown: Vec<Finding>,
+    /// The fix.
+    help: &'static str,
 }
 
+impl Flaws {
+    fn new(path: &Path, text: &str, flaws: Vec<Flaw>, help: &'static str) -> Flaws {
+        let source: SourceText = Arc::new(NamedSource::new(file_name(path), printable(text.to_owned())));
+        let shown = flaws.iter().map(|flaw| {
+            let message = format!("{}:{}:{}: {}", path.display(), flaw.line, flaw.column, flaw.message);
+            Finding::error(message)
+                .at(word_at(text, offset_of(text, flaw.line, flaw.column)), "here")
+                .in_source(Some(&source))
+        });
+        Flaws { path: path.to_owned(), shown: shown.collect(), flaws, help }
+    }
+}
+
+impl PartialEq for Flaws {
+    fn eq(&self, other: &Flaws) -> bool {
+        (&self.path, &self.flaws) == (&other.path, &other.flaws)
+    }
+}
+
+impl Eq for Flaws {}
+
+/// All errors, a line for each.
 impl fmt::Display for Flaws {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, flaw) in self.flaws.iter().enumerate() {
+        for (index, finding) in self.shown.iter().enumerate() {
             let end = if index == 0 { "" } else { "\n" };
-            write!(f, "{end}{}:{}:{}: {}", self.path.display(), flaw.line, flaw.column, flaw.message)?;
+            write!(f, "{end}{finding}")?;
         }
         Ok(())
+    }
+}
+
+impl std::error::Error for Flaws {}
+
+/// The first error, with the others as its parts.
+impl Diagnostic for Flaws {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.help))
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.shown.first()?.source_code()
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        self.shown.first()?.labels()
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(self.shown.iter().skip(1).map(|finding| finding as &dyn Diagnostic)))
+    }
+}
+
+/// The first of several errors, and how many there are.
+struct First<'a>(&'a Flaws);
+
+impl fmt::Display for First<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.shown[..] {
+            [] => f.write_str("it is damaged"),
+            [only] => only.fmt(f),
+            [first, _] => write!(f, "{first}; there is 1 further error in the file"),
+            [first, others @ ..] => write!(f, "{first}; there are {} further errors in the file", others.len()),
+        }
     }
 }
 
@@ -77,8 +141,8 @@ impl fmt::Display for Flaws {
 #[non_exhaustive]
 pub enum ModelError {
     /// A file is damaged, or has another format.
-    #[error("{0}")]
-    #[diagnostic(help("nothing was changed; fix the file, or move it away so that the model is measured again"))]
+    #[error("{}", First(_0))]
+    #[diagnostic(transparent)]
     Damaged(Flaws),
     /// A file was written by a newer program.
     #[error("{}: it has version {found} of the format, and this program knows versions up to {known}", path.display())]
@@ -155,8 +219,25 @@ impl ModelError {
         ModelError::Io { path: path.to_owned(), doing, source }
     }
 
-    pub(crate) fn damaged(path: &Path, flaws: Vec<Flaw>) -> ModelError {
-        ModelError::Damaged(Flaws { path: path.to_owned(), flaws })
+    /// The message with all errors of a damaged file, a line for each.
+    #[must_use]
+    pub fn in_full(&self) -> String {
+        match self {
+            ModelError::Damaged(flaws) => flaws.to_string(),
+            other => other.to_string(),
+        }
+    }
+
+    /// A file of StarPU's is damaged.
+    pub(crate) fn damaged(path: &Path, text: &str, flaws: Vec<Flaw>) -> ModelError {
+        let help = "fix the file, or remove it: StarPU measures again what it misses";
+        ModelError::Damaged(Flaws::new(path, text, flaws, help))
+    }
+
+    /// A file of a store is damaged.
+    pub(crate) fn damaged_in_store(path: &Path, text: &str, flaws: Vec<Flaw>) -> ModelError {
+        let help = "nothing was changed; fix the file, or move it away: runs that need it measure again";
+        ModelError::Damaged(Flaws::new(path, text, flaws, help))
     }
 }
 
@@ -172,4 +253,4 @@ fn known_hosts(hosts: &[String]) -> String {
     if hosts.is_empty() { String::new() } else { format!("; it has files of {}", hosts.join(", ")) }
 }
 
-sched_text::debug_as_text!(ModelError);
+sched_text::debug_as_text!(Flaws, ModelError);

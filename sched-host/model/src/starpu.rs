@@ -25,6 +25,7 @@
 
 mod codelet;
 mod convert;
+mod history;
 mod sampling;
 mod scan;
 mod write;
@@ -32,8 +33,9 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use codelet::{CodeletFile, Comb, Device, HistoryEntry, Implementation, LinearRegression};
+pub use codelet::{CodeletFile, Comb, Device, Implementation, LinearRegression};
 pub use convert::Imported;
+pub use history::HistoryEntry;
 pub use sampling::{Sampling, directories, host_name};
 pub(crate) use scan::Scan;
 pub(crate) use write::Scientific;

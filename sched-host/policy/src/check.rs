@@ -198,7 +198,7 @@ const RULES: &[Rule] = &[
 /// | V3 | every scheduling area, which lies between two queues, has a pump for each direction in which tasks flow |
 /// | V4 | every leaf is a worker, every worker has a leaf, and nothing is unused |
 /// | V5 | a component that needs performance models stands below a slot `perfmodel` |
-/// | V6 | nothing is below itself, or below more than 127 others |
+/// | V6 | nothing is below itself, below more than 127 others, or reached from the root on more than 65 536 paths |
 /// | V7 | components, parameters, slots and what is shared exist, and values have the right type and range |
 ///
 /// V1 and V3 rely on declarations of components: see [`forwards_push`](sched_core::Info::forwards_push),

@@ -10,6 +10,7 @@ use super::element::{Component, Each, Element, Policy, Shared, Use};
 use super::leaves::check_leaves;
 use super::level::Level;
 use super::machine::{Group, Machine};
+use super::paths::check_paths;
 use super::plan::TreePlan;
 use groups::LevelGroups;
 use sched_core::{Arch, ArchSet, Arity, Family, Params, WorkerId, WorkerSet};
@@ -94,7 +95,8 @@ fn lay(
         return Err(fail(expansion.findings));
     };
     let plan = expansion.plan(root);
-    let findings = check_leaves(&plan, policy, &everything.workers, count);
+    let mut findings = check_leaves(&plan, policy, &everything.workers, count);
+    findings.extend(check_paths(&plan));
     if findings.is_empty() { Ok(plan) } else { Err(fail(findings)) }
 }
 

@@ -50,6 +50,7 @@ mod library;
 mod machine;
 mod overrides;
 mod parse;
+mod paths;
 mod plan;
 mod print;
 #[cfg(test)]

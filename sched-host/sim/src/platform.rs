@@ -64,7 +64,7 @@ pub struct Platform {
     pub kernels: Kernels,
     /// Sizes of the combined workers that its CPU workers offer; see [`combined_workers`](Platform::combined_workers).
     pub combined_sizes: CombinedSizes,
-    /// Files that could not be used, with the reasons. Tasks of their kinds have no length.
+    /// Files that could not be used, or lines of them, with the reasons. Tasks of their kinds have no length.
     pub left_out: Vec<String>,
 }
 

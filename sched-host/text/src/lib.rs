@@ -30,6 +30,6 @@ pub use finding::{Finding, Findings};
 pub use median::median;
 pub use plain::Plain;
 pub use ranges::{parse_ranges, ranges, workers};
-pub use span::{SourceText, Span, line_and_column};
+pub use span::{SourceText, Span, line_and_column, offset_of, word_at};
 pub use spread::spread;
 pub use suggest::{closest, did_you_mean, distance};

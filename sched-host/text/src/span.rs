@@ -46,9 +46,37 @@ pub fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, in_line.chars().count() + 1)
 }
 
+/// The byte at this line and column, both from 1, for readers that know these only; the end of the line, or of the
+/// text, beyond it.
+#[must_use]
+pub fn offset_of(text: &str, line: usize, column: usize) -> usize {
+    let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let line = text[before..].lines().next().unwrap_or_default();
+    before + line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(offset, _)| offset)
+}
+
+/// The word that begins at byte `offset`, up to the next white space.
+#[must_use]
+pub fn word_at(text: &str, offset: usize) -> Span {
+    let rest = text.get(offset..).unwrap_or_default();
+    Span::new(offset, rest.find(char::is_whitespace).unwrap_or(rest.len()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_and_columns_lead_back_to_bytes() {
+        let text = "a\nµb cd\r\nx";
+        for offset in [0, 2, 4, 6, 10] {
+            let (line, column) = line_and_column(text, offset);
+            assert_eq!(offset_of(text, line, column), offset);
+        }
+        assert_eq!((offset_of(text, 2, 99), offset_of(text, 9, 1), offset_of("", 1, 1)), (8, text.len(), 0));
+        assert_eq!(word_at(text, 2).get(), Some((2, 3).into()));
+        assert_eq!(word_at(text, text.len()).get(), Some((text.len(), 0).into()));
+    }
 
     #[test]
     fn columns_count_characters() {

@@ -189,7 +189,7 @@ pub(super) static STARPU_CODELET: Reader = Reader {
     seeds: &["# Performance Model Version\n45\n\n1\n# COMB_0\n1\n0\n0\n1\n# implementations\n2\n# entries\n2\n\
          1.0e+00 2.0e+00 3.0e+00 4.0e+00 nan -nan 7 10 1000\nnan\tnan\tnan\n0\n\
          24c84a50\t11059200\t1.769472e+09\t8.778020e+04\t9.598441e+02\t2.889724e+08\t2.536909e+13\t3292\n\
-         0000ff01\t4096\t5.0e+1\t2.5\t5.002746e+6\t7.5e+9\t12\n0\n0 0 0 0 nan nan 0 0 0\n1.5 0.5 inf\n3 0.25 1 2\n"],
+         0000ff01\t4096\t5.0e+1\t2.5\t6.0e+2\t3.0075e+4\t12\n0\n0 0 0 0 nan nan 0 0 0\n1.5 0.5 inf\n3 0.25 1 2\n"],
     read: |input, _| {
         let file = CodeletFile::parse(&String::from_utf8_lossy(input)).map_err(|flaws| listed(&flaws))?;
         let imported = file.import(Quantity::Time);

@@ -132,7 +132,8 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
         ));
     };
     let mut sampling = Sampling::load(&directory, &host)?;
-    let mut problems: Vec<String> = sampling.problems.iter().map(|problem| format!("left out: {problem}")).collect();
+    let mut problems: Vec<String> =
+        sampling.problems.iter().map(|problem| format!("left out: {}", problem.in_full())).collect();
     let left_out = !problems.is_empty();
     let mut missing = Vec::new();
     for name in args.names.iter().filter(|name| !sampling.codelets.contains_key(*name)) {
@@ -178,7 +179,7 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
         (true, true) => Err(miette::miette!(
             help = "the others are imported; repair or remove these files",
             "{}",
-            sampling.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+            sampling.problems.iter().map(ModelError::in_full).collect::<Vec<_>>().join("\n")
         )),
     }
 }
@@ -237,7 +238,7 @@ pub(super) fn export(args: &ExportArgs, store: &Store, out: &mut dyn Write) -> m
         let stored = match super::existing(store, name) {
             // Nobody asked for this one by name.
             Err(problem @ (ModelError::Damaged(_) | ModelError::Newer { .. })) if args.names.is_empty() => {
-                reports::warn(&format!("left out: {problem}"));
+                reports::warn(&format!("left out: {}", problem.in_full()));
                 continue;
             }
             stored => stored?,

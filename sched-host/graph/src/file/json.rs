@@ -4,6 +4,7 @@ use super::problems::{Found, Problems, quote};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::{Range, Ranged};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// Reads the document in `text`, in strict JSON.
@@ -21,10 +22,38 @@ pub(super) fn document<'t>(text: &'t str, problems: &mut Problems<'t>) -> Option
         allow_extended_string_escapes: false,
     };
     match parse_to_ast(text, &CollectOptions::default(), &strict) {
-        Ok(parsed) => parsed.value,
+        Ok(parsed) => {
+            if let Some(document) = &parsed.value {
+                refuse_twins(document, problems);
+            }
+            parsed.value
+        }
         Err(error) => {
             problems.report_at(bytes(error.range()), format!("this is no JSON: {}", error.kind()), None);
             None
+        }
+    }
+}
+
+/// Reports each member whose name its object has had before: some readers take the first, and some the last.
+fn refuse_twins(document: &Value<'_>, problems: &mut Problems<'_>) {
+    let mut left = vec![document];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Array(array) => left.extend(&array.elements),
+            Value::Object(object) => {
+                let mut names = HashSet::new();
+                for property in &object.properties {
+                    let name = property.name.as_str();
+                    if !names.insert(name) {
+                        let message = format!("the member {} is there already", quote(name));
+                        let help = "remove one of them".to_owned();
+                        problems.report_at(bytes(property.name.range()), message, Some(help));
+                    }
+                    left.push(&property.value);
+                }
+            }
+            _ => {}
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod tests;
+mod waits_for;
 mod write;
 
 pub use write::to_json;
@@ -16,6 +17,7 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use sched_core::{Arch, MemoryNode};
 use std::collections::HashMap;
+use waits_for::Claims;
 
 /// Value of the member `format`.
 const FORMAT: &str = "sched-task-graph";
@@ -78,7 +80,9 @@ fn read<'t>(document: &Value<'t>, problems: &mut Problems<'t>) -> Option<TaskGra
     if root.get("tasks").is_none() {
         needed::<&[Value<'t>]>(root, "tasks", problems);
     }
+    let mut claims = Claims::default();
     for task in objects(root, "tasks", problems) {
+        claims.read(task, graph.tasks.len(), problems);
         // An invalid one keeps its place, so that the numbers of the others stay valid.
         let task = read_task(task, &mut kinds, &mut graph, problems).unwrap_or_else(|| Task::new(KindId(0)));
         graph.tasks.push(task);
@@ -89,12 +93,16 @@ fn read<'t>(document: &Value<'t>, problems: &mut Problems<'t>) -> Option<TaskGra
         let data = place(hint, "data", graph.data.len(), "data", problems);
         graph.wont_use.extend(submitted.zip(data).map(|(submitted, data)| WontUse { submitted, data: DataId(data) }));
     }
+    if problems.is_empty() {
+        claims.check(&graph, problems);
+    }
     Some(graph)
 }
 
 /// The kinds, by name.
 struct Kinds<'v> {
-    by_name: HashMap<&'v str, KindId>,
+    /// The first of each name, and the second if there are several.
+    by_name: HashMap<&'v str, (KindId, Option<KindId>)>,
     /// Whether the file lists them.
     listed: bool,
 }
@@ -106,7 +114,8 @@ impl<'v> Kinds<'v> {
             refuse_others(kind, &["name", "runs"], problems);
             let name = needed::<Word<'v>>(kind, "name", problems).map_or("", |name| name.text);
             let runs = optional::<Truth>(kind, "runs", problems).is_none_or(|Truth(runs)| runs);
-            kinds.by_name.insert(name, KindId(graph.kinds.len() as u32));
+            let id = KindId(graph.kinds.len() as u32);
+            kinds.by_name.entry(name).and_modify(|(_, second)| *second = second.or(Some(id))).or_insert((id, None));
             graph.kinds.push(Kind { name: name.to_owned(), runs });
         }
         kinds
@@ -123,8 +132,16 @@ impl<'v> Kinds<'v> {
             return place(task, "kind", graph.kinds.len(), "kind", problems).map(KindId);
         }
         let word: Word<'v> = needed(task, "kind", problems)?;
-        if let Some(known) = self.by_name.get(word.text) {
-            return Some(*known);
+        match self.by_name.get(word.text) {
+            Some((known, None)) => return Some(*known),
+            Some((first, Some(second))) => {
+                let message = format!("`kinds` has several kinds {}", quote(word.text));
+                let help =
+                    format!("write the place of the one that is meant: {}, {} or a later one", first.0, second.0);
+                problems.report_at(bytes(word.range), message, Some(help));
+                return None;
+            }
+            None => {}
         }
         if self.listed {
             let near = self.by_name.keys().map(|known| (sched_text::distance(known, word.text), *known)).min();
@@ -134,7 +151,7 @@ impl<'v> Kinds<'v> {
             return None;
         }
         let kind = graph.add_kind(word.text);
-        self.by_name.insert(word.text, kind);
+        self.by_name.insert(word.text, (kind, None));
         Some(kind)
     }
 }

@@ -4,6 +4,7 @@ use super::order::{FileTask, WaitsFor, describe, topological};
 use super::problems::{Found, Problems, quote};
 use crate::{Kind, KindId, Lengths, Task, TaskGraph, TaskId};
 use sched_core::Arch;
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// Length of a unit of time, which the format leaves open.
@@ -37,12 +38,15 @@ pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
     }
     if let Some(declared) = declared
         && problems.is_empty()
-        && rows.len() != declared as usize + 2
-        && rows.len() != declared as usize
+        && !is_whole(&rows, declared as usize)
     {
+        let lines = match rows.len() == declared as usize {
+            true => format!("{declared}, with the dummy task of one end"),
+            false => rows.len().to_string(),
+        };
         problems.report_with(
             header.trim(),
-            format!("it says {declared} tasks, and there are lines for {}", rows.len()),
+            format!("it says {declared} tasks, and there are lines for {lines}"),
             format!("{} lines are expected, with the dummy tasks at both ends", u64::from(declared) + 2),
         );
     }
@@ -62,18 +66,43 @@ pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
     }
 }
 
+/// Whether there are lines for all of the `declared` tasks. Some files have no dummy tasks, and some count them; one
+/// with a dummy task at one end only is cut.
+fn is_whole(rows: &[Row<'_>], declared: usize) -> bool {
+    let is_first = |row: &Row<'_>| row.length == 0 && row.waits_for().next().is_none();
+    let ends_alike = || rows.first().is_some_and(is_first) == rows.last().is_some_and(|row| row.length == 0);
+    rows.len() == declared + 2 || (rows.len() == declared && ends_alike())
+}
+
 /// The tasks that each task waits for.
 fn waits_for<'t>(rows: &[Row<'t>], problems: &mut Problems<'t>) -> Vec<Vec<FileTask>> {
-    let mut known = |word| match number(word, problems, "the number of a task") {
-        Some(task) if FileTask(task).index() < rows.len() => Some(FileTask(task)),
-        Some(task) => {
-            let last = rows.len().saturating_sub(1);
-            problems.report(word, format!("there is no task {task}: tasks have the numbers 0 to {last}"));
-            None
+    let mut all = Vec::with_capacity(rows.len());
+    for row in rows {
+        let mut waits_for = Vec::new();
+        let mut named = HashSet::new();
+        for word in row.waits_for() {
+            let Some(task) = known(word, rows.len(), problems) else { continue };
+            if named.insert(task) {
+                waits_for.push(task);
+            } else {
+                let message = format!("the task waits for task {} twice", task.0);
+                problems.report_with(word, message, "name each task once; another one may be meant");
+            }
         }
-        None => None,
-    };
-    rows.iter().map(|row| row.waits_for().filter_map(&mut known).collect()).collect()
+        all.push(waits_for);
+    }
+    all
+}
+
+/// The task that `word` names, of `count`; reports that there is none.
+fn known<'t>(word: &'t str, count: usize, problems: &mut Problems<'t>) -> Option<FileTask> {
+    let task = number(word, problems, "the number of a task")?;
+    if FileTask(task).index() >= count {
+        let last = count.saturating_sub(1);
+        problems.report(word, format!("there is no task {task}: tasks have the numbers 0 to {last}"));
+        return None;
+    }
+    Some(FileTask(task))
 }
 
 /// The graph of the tasks in this order; the first and the last task do nothing if they are dummies.

@@ -151,6 +151,24 @@ fn every_problem_of_a_standard_task_graph_is_told_with_its_line() {
 }
 
 #[test]
+fn a_standard_task_graph_that_is_cut_or_names_a_task_twice_is_refused() {
+    let whole = "3\n0 0 0\n1 5 1 0\n2 6 1 1\n3 7 1 1\n4 0 2 2 3\n";
+    let cut: String = whole.lines().take(4).map(|line| format!("{line}\n")).collect();
+    insta::assert_snapshot!(wrong("t.stg", &cut), @"
+    cannot read a standard task graph from `t.stg`: one problem
+    line 1, column 1: it says 3 tasks, and there are lines for 3, with the dummy task of one end (5 lines are expected, with the dummy tasks at both ends)
+    ");
+    insta::assert_snapshot!(wrong("t.stg", &whole.replace("2 2 3", "2 3 3")), @"
+    cannot read a standard task graph from `t.stg`: one problem
+    line 6, column 9: the task waits for task 3 twice (name each task once; another one may be meant)
+    ");
+    // Without dummy tasks, or with dummy tasks that are counted.
+    for text in ["2\n0 5 0\n1 6 1 0\n", "3\n0 0 0\n1 5 1 0\n2 0 1 1\n", whole] {
+        assert!(parse("t.stg", text.to_owned(), None).is_ok(), "{text}");
+    }
+}
+
+#[test]
 fn a_workflow_has_its_files_and_run_times() {
     let Some(file) = reference_data("graphs/wfcommons/blast-60-seed1.json") else { return };
     let graph = read(&file).expect("wfcommons made it");
@@ -217,6 +235,19 @@ fn every_problem_of_a_workflow_is_told_with_its_line() {
     cannot read a WfFormat workflow from `t.json`: one problem
     line 1, column 55: task `a` waits for itself: `a` waits for `b` waits for `a`
     ");
+}
+
+#[test]
+fn an_unknown_schema_of_a_workflow_is_a_warning() {
+    let warnings = |version: &str| {
+        let text =
+            format!("{{ \"schemaVersion\": {version},\n\"workflow\": {{ \"specification\": {{ \"tasks\": [] }} }} }}");
+        let (_, warnings) = parsed("w.json", text, None).expect("it is a workflow");
+        warnings.join("\n")
+    };
+    assert_eq!((&*warnings("\"1.5\""), &*warnings("\"1.6\""), &*warnings("1.5")), ("", "", ""));
+    insta::assert_snapshot!(warnings("\"9.9\""), @"w.json:1:20: `schemaVersion` is `9.9`, expected 1.5 or 1.6: members that those lack are ignored");
+    assert!(warnings("{}").contains("w.json:1:20: `schemaVersion` is `{}`"), "{}", warnings("{}"));
 }
 
 #[test]

@@ -5,9 +5,14 @@ use super::order::{FileTask, WaitsFor, describe, topological};
 use super::problems::{Found, Problems, quote};
 use crate::{AccessMode, DataId, Datum, KindId, Lengths, Task, TaskGraph, TaskId};
 use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::common::Ranged;
 use sched_core::Arch;
+use sched_text::line_and_column;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
+
+/// The known versions of the schema.
+const VERSIONS: [&str; 2] = ["1.5", "1.6"];
 
 /// A task of the specification.
 struct Specified<'v> {
@@ -30,16 +35,34 @@ pub(super) fn is_named(text: &str) -> bool {
     text.contains("\"workflow\"")
 }
 
-pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
+/// The workflow, and a warning if it may say things in a way that is not known here.
+pub(super) fn parse(name: &str, text: &str) -> Result<(TaskGraph, Option<String>), Found> {
     let mut problems = Problems::new(text);
     let Some(document) = document(text, &mut problems) else {
         return Err(if problems.is_empty() { nothing() } else { problems.done() });
     };
     let read = read(&document, &mut problems);
     match read {
-        Some(graph) if problems.is_empty() => Ok(graph),
+        Some(graph) if problems.is_empty() => Ok((graph, unknown_version(name, text, &document))),
         _ => Err(problems.done()),
     }
+}
+
+/// A warning if the file names a version of the schema that is not known.
+fn unknown_version(name: &str, text: &str, document: &Value<'_>) -> Option<String> {
+    let value = &document.as_object()?.get("schemaVersion")?.value;
+    let found = match value {
+        Value::StringLit(word) => &word.value,
+        other => other.text(text),
+    };
+    if VERSIONS.contains(&found) {
+        return None;
+    }
+    let (line, column) = line_and_column(text, value.range().start);
+    let (known, found) = (VERSIONS.join(" or "), quote(found));
+    Some(format!(
+        "{name}:{line}:{column}: `schemaVersion` is {found}, expected {known}: members that those lack are ignored"
+    ))
 }
 
 fn read<'t>(document: &Value<'t>, problems: &mut Problems<'t>) -> Option<TaskGraph> {

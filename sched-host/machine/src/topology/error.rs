@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use miette::{Diagnostic, LabeledSpan, SourceCode};
+use sched_text::Finding;
 
 use super::MOST_MEMORY_NODES;
 
@@ -39,8 +40,8 @@ pub enum TopologyError {
     BadXml {
         /// The file.
         path: PathBuf,
-        /// hwloc's message.
-        why: String,
+        /// Its problems with their places, or hwloc's message.
+        why: Box<Finding>,
     },
 }
 
@@ -77,13 +78,16 @@ impl Diagnostic for TopologyError {
     fn source_code(&self) -> Option<&dyn SourceCode> {
         match self {
             Self::Synthetic { description, .. } => Some(description),
+            Self::BadXml { why, .. } => why.source_code(),
             _ => None,
         }
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let Self::Synthetic { description, problems } = self else {
-            return None;
+        let (description, problems) = match self {
+            Self::Synthetic { description, problems } => (description, problems),
+            Self::BadXml { why, .. } => return why.labels(),
+            _ => return None,
         };
         // A drawing of more would fill the screen; the message has the columns.
         if description.len() > LONGEST_DRAWN {

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 use hwlocality::cpu::binding::CpuBindingFlags;
 use hwlocality::topology::builder::{BuildFlags, TopologyBuilder};
+use miette::NamedSource;
+use sched_text::excerpt::printable;
+use sched_text::{self as text, Finding, SourceText};
 use serde::Serialize;
 
 use super::error::TopologyError;
 use super::object::Object;
 use super::{Topology, convert, synthetic, xml};
-use sched_text as text;
 
 /// The source of a [`Topology`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -106,10 +108,14 @@ impl Topology {
         // Read the file here and not in hwloc: the crate panics on a file that cannot be opened.
         let written =
             text::read(path).map_err(|why| TopologyError::UnreadableXml { path: path.to_owned(), why: why.into() })?;
-        let hwloc = xml::checked(&written)
-            .and_then(|xml| TopologyBuilder::new().from_xml(&xml).map_err(|error| error.to_string()))
-            .and_then(build)
-            .map_err(|why| TopologyError::BadXml { path: path.to_owned(), why })?;
+        let hwloc = xml::checked(&written).and_then(|xml| {
+            let builder = TopologyBuilder::new().from_xml(&xml).map_err(|error| error.to_string());
+            builder.and_then(build).map_err(|why| Box::new(Finding::error(why)))
+        });
+        let hwloc = hwloc.map_err(|why| {
+            let source = SourceText::new(NamedSource::new(text::file_name(path), printable(written)));
+            TopologyError::BadXml { path: path.to_owned(), why: Box::new(why.in_source(Some(&source))) }
+        })?;
         Ok(Self::new(Source::Xml { path: path.to_owned() }, hwloc))
     }
 }

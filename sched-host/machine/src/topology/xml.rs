@@ -9,8 +9,8 @@ mod set;
 mod tests;
 
 use roxmltree::{Document, Node, ParsingOptions};
-use sched_text::Earliest;
 use sched_text::excerpt::quoted_word;
+use sched_text::{Earliest, Finding, line_and_column, offset_of, word_at};
 use set::Set;
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -52,33 +52,35 @@ const NUMBERS: [&str; 10] = [
 ];
 
 /// The text of a topology with what is known here, or its problems with their places.
-pub(super) fn checked(text: &str) -> Result<String, String> {
+pub(super) fn checked(text: &str) -> Result<String, Box<Finding>> {
     if let Some(offset) = text.find("<!ENTITY") {
-        let (line, column) = sched_text::line_and_column(text, offset);
-        return Err(format!("line {line}, column {column}: entities are declared, which no topology needs"));
+        return Err(found(text, &[(offset, "entities are declared, which no topology needs".to_owned())], 0));
     }
     let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(|error| {
         let place = error.pos();
         let message = error.to_string();
         let message = message.split(" at ").next().unwrap_or(&message).to_owned();
-        format!("line {}, column {}: {message}", place.row, place.col)
+        found(text, &[(offset_of(text, place.row as usize, place.col as usize), message)], 0)
     })?;
     let mut check = Check { problems: Earliest::new(), out: String::new(), seen: Seen::default() };
     check.topology(document.root_element());
     let (problems, more) = check.problems.take();
-    if problems.is_empty() {
-        return Ok(check.out);
-    }
-    let shown = problems.len().min(SHOWN);
-    let rest = problems.len() - shown + more;
+    if problems.is_empty() { Ok(check.out) } else { Err(found(text, &problems, more)) }
+}
+
+/// The problems at these bytes as one, of which the first are named; there are `more`.
+fn found(text: &str, problems: &[(usize, String)], more: usize) -> Box<Finding> {
+    let (shown, rest) = problems.split_at(problems.len().min(SHOWN));
     let mut lines: Vec<String> = Vec::new();
-    for (offset, what) in &problems[..shown] {
-        let place = document.text_pos_at(*offset);
-        lines.push(format!("line {}, column {}: {what}", place.row, place.col));
+    for (offset, what) in shown {
+        let (line, column) = line_and_column(text, *offset);
+        lines.push(format!("line {line}, column {column}: {what}"));
     }
+    let rest = rest.len() + more;
     lines.extend((rest > 0).then(|| format!("and {}", sched_text::count(rest, "further problem"))));
-    Err(lines.join("; "))
+    let finding = Finding::error(lines.join("; "));
+    Box::new(shown.iter().fold(finding, |finding, (offset, what)| finding.at(word_at(text, *offset), what)))
 }
 
 /// Maximum number of problems in a message.

@@ -1,9 +1,11 @@
 //! A codelet's performance model, in version 45 of StarPU's format.
 
-use super::scan::{Field, Line, Scan};
+use super::history::HistoryEntry;
+use super::scan::Scan;
 use crate::flaw::FoundFlaws;
-use crate::{Flaw, ModelError};
+use crate::{Flaw, ModelError, bus};
 use sched_core::Arch;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// The supported version of the format.
@@ -26,7 +28,7 @@ pub struct Comb {
 }
 
 /// A device of a combination.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Device {
     /// StarPU's number of the architecture; see [`arch`](Self::arch).
     pub kind: u32,
@@ -116,27 +118,6 @@ impl Default for LinearRegression {
     }
 }
 
-/// Measurements of tasks with one footprint. Times are in microseconds; models of energy have joules instead.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct HistoryEntry {
-    /// The [footprint](crate::task_footprint).
-    pub footprint: u32,
-    /// Total bytes of all buffers.
-    pub size: u64,
-    /// Number of floating-point operations; 0 or NaN when unknown.
-    pub flops: f64,
-    /// Mean time.
-    pub mean: f64,
-    /// Standard deviation.
-    pub deviation: f64,
-    /// Sum of the times.
-    pub sum: f64,
-    /// Sum of their squares.
-    pub sum2: f64,
-    /// Number of samples.
-    pub samples: u64,
-}
-
 impl CodeletFile {
     /// Reads a file.
     ///
@@ -144,8 +125,7 @@ impl CodeletFile {
     /// If it cannot be read, has another version, or is not such a file; all errors in history lines are reported
     /// together.
     pub fn read(path: &Path) -> Result<CodeletFile, ModelError> {
-        let bytes = std::fs::read(path).map_err(|error| ModelError::io(path, "read", error))?;
-        CodeletFile::parse(&String::from_utf8_lossy(&bytes)).map_err(|flaws| ModelError::damaged(path, flaws))
+        bus::read(path, CodeletFile::parse)
     }
 
     /// Parses a text.
@@ -188,7 +168,7 @@ impl CodeletFile {
         footprint: u32,
     ) -> Option<f64> {
         let measured = self.comb(arch, device, cores)?.implementations.get(implementation)?;
-        measured.entry(footprint).map(|entry| entry.mean)
+        measured.entry(footprint)?.estimate()
     }
 }
 
@@ -212,8 +192,16 @@ fn file(scan: &mut Scan<'_>, flaws: &mut FoundFlaws) -> Result<CodeletFile, Flaw
     }
     let count: u64 = scan.value("the number of combinations of devices")?;
     let mut combs = Vec::new();
+    let mut known = HashSet::new();
     for _ in 0..count {
-        combs.push(comb(scan, flaws)?);
+        scan.skip();
+        let twice =
+            scan.flaw("found a combination of devices a second time, expected each once: merge them".to_owned());
+        let comb = comb(scan, flaws)?;
+        if !known.insert(comb.devices.clone()) {
+            flaws.push(twice);
+        }
+        combs.push(comb);
     }
     Ok(CodeletFile { combs })
 }
@@ -255,57 +243,19 @@ fn implementation(scan: &mut Scan<'_>, flaws: &mut FoundFlaws) -> Result<Impleme
         multiple.push(scan.value("a coefficient")?);
     }
     let mut history = Vec::new();
+    let mut footprints = HashSet::new();
     for _ in 0..entries {
         let Some(line) = scan.line() else {
             return Err(scan.flaw("the file ends, expected a history line".to_owned()));
         };
-        match history_entry(&line) {
-            Ok(entry) => history.push(entry),
+        match HistoryEntry::read(&line) {
+            Ok(entry) if footprints.insert(entry.footprint) => history.push(entry),
+            Ok(entry) => flaws.push(line.flaw(format!(
+                "found footprint {:08x} a second time, expected one line for each footprint: remove one of them",
+                entry.footprint
+            ))),
             Err(found) => flaws.extend(found),
         }
     }
     Ok(Implementation { linear, nonlinear, multiple, history })
-}
-
-fn history_entry(line: &Line<'_>) -> Result<HistoryEntry, Vec<Flaw>> {
-    let fields = line.fields();
-    // Older files have no column of operations.
-    let (hash, size, flops, [mean, deviation, sum, sum2, samples]) = match fields[..] {
-        [hash, size, flops, mean, deviation, sum, sum2, n] => {
-            (hash, size, Some(flops), [mean, deviation, sum, sum2, n])
-        }
-        [hash, size, mean, deviation, sum, sum2, n] => (hash, size, None, [mean, deviation, sum, sum2, n]),
-        _ => {
-            let message = format!(
-                "found {} fields, expected the 8 of a history line: hash, size, flops, mean, dev, sum, sum2, n",
-                fields.len()
-            );
-            return Err(vec![line.flaw(message)]);
-        }
-    };
-    let mut flaws = Vec::new();
-    let mut keep = |found: Result<f64, Flaw>| found.map_err(|flaw| flaws.push(flaw)).unwrap_or_default();
-    let number = |field: Field<'_>, what: &str| field.parse::<f64>(what);
-    let not_negative = |field: Field<'_>, what: &str| match field.parse::<f64>(what) {
-        Ok(value) if value < 0.0 => Err(field.flaw(what)),
-        parsed => parsed,
-    };
-    let flops = flops.map_or(f64::NAN, |field| keep(number(field, "a number of operations")));
-    let mean = keep(not_negative(mean, "a mean, not below 0"));
-    let deviation = keep(not_negative(deviation, "a standard deviation, not below 0"));
-    let sum = keep(not_negative(sum, "a sum, not below 0"));
-    let sum2 = keep(number(sum2, "a sum of squares"));
-    let footprint = u32::from_str_radix(hash.text, 16).map_err(|_| hash.flaw("a footprint of 8 hexadecimal digits"));
-    let size = size.parse::<u64>("a size in bytes");
-    let samples = samples.parse::<u64>("a number of samples");
-    match (footprint, size, samples) {
-        (Ok(footprint), Ok(size), Ok(samples)) if flaws.is_empty() => {
-            Ok(HistoryEntry { footprint, size, flops, mean, deviation, sum, sum2, samples })
-        }
-        (footprint, size, samples) => {
-            flaws.extend(footprint.err().into_iter().chain(size.err()).chain(samples.err()));
-            flaws.sort_by_key(|flaw| flaw.column);
-            Err(flaws)
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! Converts StarPU's models to this crate's, and back.
 
-use super::codelet::{CodeletFile, Comb, Device, HistoryEntry, Implementation, LinearRegression};
+use super::codelet::{CodeletFile, Comb, Device, Implementation, LinearRegression};
+use super::history::HistoryEntry;
 use crate::{Fit, Kind, Linear, Measured, Measurements, Power, Prior, Quantity, SizeInfo, Variant};
 use sched_core::Arch;
 use std::collections::BTreeMap;
@@ -41,8 +42,7 @@ impl CodeletFile {
                     let size = SizeInfo { footprint: entry.footprint, bytes: entry.size, flops, params: &[] };
                     // Edited files may have a mean but no sum.
                     let sum = if entry.sum > 0.0 { entry.sum } else { entry.mean * entry.samples as f64 };
-                    if entry.samples > 0
-                        && sum > 0.0
+                    if entry.estimate().is_some()
                         && let Some(mine) = measured.entry(&size)
                     {
                         mine.samples.add_many(entry.samples, sum, entry.sum2);

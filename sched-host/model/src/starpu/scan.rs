@@ -29,7 +29,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Skips blanks, line ends and comments.
-    fn skip(&mut self) {
+    pub(crate) fn skip(&mut self) {
         loop {
             let blanks = self.rest.len() - self.rest.trim_start().len();
             self.advance(blanks);

@@ -41,7 +41,7 @@ nan\tnan\tnan
 # hash size flops mean dev sum sum2 n
 24c84a50\t11059200       \t1.769472e+09\t8.778020e+04\t9.598441e+02\t2.889724e+08\t2.536909e+13\t3292
 # seven columns, from a hand
-0000ff01\t4096\t5.0e+1\t2.5\t5.002746e+6\t7.5e+9\t12
+0000ff01\t4096\t5.0e+1\t2.5\t6.0e+2\t3.0075e+4\t12
 0
 0 0 0 0 nan nan 0 0 0
 1.5 0.5 inf
@@ -53,7 +53,7 @@ fn both_kinds_of_history_lines_are_read() {
     let file = CodeletFile::parse(SMALL).expect("it is a model");
     assert_eq!(file.history_mean(Arch::CPU, 0, 1, 0, 0x24c8_4a50), Some(87780.2));
     let old = file.combs[0].implementations[0].entry(0xff01).expect("the second line");
-    assert_eq!((old.size, old.mean, old.sum, old.samples), (4096, 50.0, 5_002_746.0, 12));
+    assert_eq!((old.size, old.mean, old.sum, old.samples), (4096, 50.0, 600.0, 12));
     assert!(old.flops.is_nan());
     let second = &file.combs[0].implementations[1];
     assert_eq!(second.nonlinear, [1.5, 0.5, f64::INFINITY]);
@@ -80,9 +80,59 @@ fn every_bad_history_line_is_reported_with_its_place() {
         flaws.iter().map(|flaw| format!("{}:{}: {}", flaw.line, flaw.column, flaw.message)).collect();
     insta::assert_snapshot!(reported.join("\n"), @r"
     21:1: found `xyz`, expected a footprint of 8 hexadecimal digits
-    21:34: found `-1`, expected a mean, not below 0
+    21:34: found `-1`, expected a mean from 0, and below 1.8e16
     23:10: found `big`, expected a size in bytes
     ");
+}
+
+/// What is wrong with [`SMALL`] after `changes`, a line for each error.
+fn wrong(changes: &[(&str, &str)]) -> String {
+    let text = changes.iter().fold(SMALL.to_owned(), |text, (from, to)| text.replace(from, to));
+    let flaws = CodeletFile::parse(&text).expect_err("it is changed for the worse");
+    let shown = flaws.iter().map(|flaw| format!("{}:{}: {}", flaw.line, flaw.column, flaw.message));
+    shown.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_no_time_can_be_is_an_error_with_its_place() {
+    insta::assert_snapshot!(wrong(&[("8.778020e+04", "nan"), ("2.5\t6.0e+2", "inf\t-nan")]), @"
+    21:39: found `nan`, expected a mean from 0, and below 1.8e16
+    23:22: found `inf`, expected a standard deviation from 0
+    23:26: found `-nan`, expected a sum from 0
+    ");
+    insta::assert_snapshot!(wrong(&[("8.778020e+04", "1e300"), ("1.769472e+09", "-1")]), @"
+    21:26: found `-1`, expected a number of operations from 0
+    21:29: found `1e300`, expected a mean from 0, and below 1.8e16
+    ");
+    insta::assert_snapshot!(wrong(&[("8.778020e+04", "0")]), @"21:39: found `0`, expected the mean sum / n, which is 8.778019e4; an edited mean counts where the sum is 0");
+    insta::assert_snapshot!(wrong(&[("8.778020e+04", "4.4e4"), ("6.0e+2", "7.0e+2")]), @"
+    21:39: found `4.4e4`, expected the mean sum / n, which is 8.778019e4; an edited mean counts where the sum is 0
+    23:15: found `5.0e+1`, expected the mean sum / n, which is 5.833333e1; an edited mean counts where the sum is 0
+    ");
+}
+
+#[test]
+fn a_footprint_and_a_combination_of_devices_are_listed_once() {
+    insta::assert_snapshot!(wrong(&[("0000ff01", "24c84a50")]), @"23:1: found footprint 24c84a50 a second time, expected one line for each footprint: remove one of them");
+    let text = "45 2 1 0 0 1 0 1 0 0 1 0";
+    let flaws = CodeletFile::parse(text).expect_err("the cores are there twice");
+    assert_eq!((flaws.len(), flaws[0].column), (1, 16), "{flaws:?}");
+    assert!(CodeletFile::parse("45 2 1 1 0 1 0 1 1 1 1 0").is_ok(), "two devices");
+}
+
+#[test]
+fn lines_without_samples_may_have_no_numbers_and_nothing_is_estimated_by_zeros() {
+    let text = SMALL.replace("5.0e+1\t2.5\t6.0e+2\t3.0075e+4\t12", "-nan\tnan\tnan\tnan\t0");
+    let file = CodeletFile::parse(&text).expect("StarPU may write it");
+    assert_eq!(file.history_mean(Arch::CPU, 0, 1, 0, 0xff01), None);
+    let text = SMALL.replace("5.0e+1\t2.5\t6.0e+2\t3.0075e+4\t12", "0\tnan\t0\t0\t12");
+    let file = CodeletFile::parse(&text).expect("a counter may not tick");
+    assert_eq!(file.history_mean(Arch::CPU, 0, 1, 0, 0xff01), None);
+    assert_eq!(file.import(crate::Quantity::Energy).measurements.samples(), 3292);
+    // An edited mean counts where there is no sum.
+    let file = CodeletFile::parse(&SMALL.replace("6.0e+2", "0")).expect("some edit it");
+    assert_eq!(file.history_mean(Arch::CPU, 0, 1, 0, 0xff01), Some(50.0));
+    assert_eq!(file.import(crate::Quantity::Time).measurements.samples(), 3304);
 }
 
 #[test]
@@ -127,6 +177,17 @@ fn nodes_that_were_not_there_are_left_out() {
     let flaws = NodeMatrix::parse("0 -1\nfast 0\n").expect_err("two values are wrong");
     assert_eq!(flaws.len(), 2);
     assert_eq!((flaws[1].line, flaws[1].column), (2, 1));
+}
+
+#[test]
+fn a_matrix_has_as_many_rows_as_columns() {
+    let wrong = |text: &str| {
+        let flaws = NodeMatrix::parse(text).expect_err("it is cut");
+        let shown = flaws.iter().map(|flaw| format!("{}:{}: {}", flaw.line, flaw.column, flaw.message));
+        shown.collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(wrong("# to 0\tto 1\tto 2\n0 10 11\n"), @"3:1: the file ends after 1 row, expected 3: one for each memory node; the file may be cut");
+    insta::assert_snapshot!(wrong("0 10 nan\n12\n11 9 0\n"), @"2:1: found 1 column, expected 3: one for each memory node; the file may be cut");
 }
 
 #[test]
@@ -211,6 +272,32 @@ fn a_machine_without_files_is_an_error_that_names_those_with() {
     assert!(sampling.problems[0].to_string().contains("trsm.node7:1:4: found `x`"), "{}", sampling.problems[0]);
 }
 
+/// Names, lines and columns of the places that an error and its parts point at.
+fn places(error: &dyn miette::Diagnostic) -> Vec<(String, usize, usize)> {
+    let place = |part: &dyn miette::Diagnostic| {
+        let label = part.labels().and_then(|mut labels| labels.next()).expect("it points into the file");
+        let source = part.source_code().expect("it has the text");
+        let contents = source.read_span(label.inner(), 0, 0).expect("the place is in the text");
+        let name = Path::new(contents.name().expect("a file")).file_name().expect("a file");
+        (name.to_string_lossy().into_owned(), contents.line() + 1, contents.column() + 1)
+    };
+    std::iter::once(place(error)).chain(error.related().into_iter().flatten().map(place)).collect()
+}
+
+#[test]
+fn each_error_of_a_file_points_into_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (model, latency) = (directory.path().join("potrf.node7"), directory.path().join("node7.latency"));
+    std::fs::write(&model, SMALL.replace("8.778020e+04", "-1").replace("4096", "big")).expect("a file");
+    let error = CodeletFile::read(&model).expect_err("two fields are wrong");
+    assert_eq!(places(&error), [("potrf.node7".to_owned(), 21, 39), ("potrf.node7".to_owned(), 23, 10)]);
+    assert!(error.to_string().ends_with("; there is 1 further error in the file"), "{error}");
+    assert_eq!(error.in_full().lines().count(), 2, "{}", error.in_full());
+    std::fs::write(&latency, "\u{feff}0 -1\n2 0\n").expect("a file");
+    let error = NodeMatrix::read(&latency).expect_err("a latency is negative");
+    assert_eq!(places(&error), [("node7.latency".to_owned(), 1, 3)]);
+}
+
 #[test]
 fn measurements_are_looked_for_where_starpu_does() {
     let env = |name: &str| {
@@ -287,7 +374,7 @@ mod converted {
 
     #[test]
     fn absurd_numbers_are_no_panic() {
-        let line = format!("1f 8 1 2 3 1e300 1e300 {}\n", u64::MAX);
+        let line = format!("1f 8 1 1e15 3 1.8446744e34 1e300 {}\n", u64::MAX);
         let history = [&*line, &line.replace("1f", "2f")].concat();
         let text = format!("45 1 1 0 0 1 1 2 0 0 0 0 1 1 {} 1 2 nan nan nan 0\n{history}", u64::MAX);
         let imported = CodeletFile::parse(&text).expect("it is a model").import(Quantity::Time);

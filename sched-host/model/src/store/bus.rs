@@ -132,7 +132,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Bus, ModelError> {
     let nodes = header.map_or(0, |header| header.nodes);
     if nodes > MOST_MEMORY_NODES {
         reader.flaw(1, 1, format!("found {nodes} memory nodes, expected at most {}", MOST_MEMORY_NODES));
-        return Err(ModelError::damaged(path, reader.flaws.into_flaws()));
+        return Err(reader.damaged(bytes, path));
     }
     let on_the_spot = |pair: usize| if pair / nodes == pair % nodes { 0.0 } else { f64::NAN };
     let mut bandwidth: Vec<f64> = (0..nodes * nodes).map(on_the_spot).collect();
@@ -153,7 +153,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Bus, ModelError> {
         let (bandwidth, latency) = (NodeMatrix::new(nodes, bandwidth), NodeMatrix::new(nodes, latency));
         Ok(Bus { bandwidth, latency, ..Bus::default() })
     } else {
-        Err(ModelError::damaged(path, reader.flaws.into_flaws()))
+        Err(reader.damaged(bytes, path))
     }
 }
 
@@ -188,7 +188,7 @@ mod tests {
         ];
         for (text, expected) in damaged {
             fs::write(store.bus_path(), &text)?;
-            let reported = store.bus().expect_err("it is damaged").to_string();
+            let reported = store.bus().expect_err("it is damaged").in_full();
             assert!(reported.contains(expected), "{reported}");
             let moved = store.keep_bus(&bus)?.expect("it is kept aside");
             assert_eq!(fs::read_to_string(moved.kept)?, text);

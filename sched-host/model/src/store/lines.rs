@@ -73,6 +73,11 @@ impl Reader {
         self.flaws.push(Flaw { line, column, message });
     }
 
+    /// The errors as those of the file `path`, which contains `bytes`.
+    pub(super) fn damaged(self, bytes: &[u8], path: &Path) -> ModelError {
+        ModelError::damaged_in_store(path, &String::from_utf8_lossy(bytes), self.flaws.into_flaws())
+    }
+
     fn json<'a, T: Deserialize<'a>>(&mut self, number: usize, line: &'a str, what: &str) -> Option<T> {
         match serde_json::from_str(line) {
             Ok(value) => Some(value),
@@ -116,7 +121,7 @@ pub(super) fn read<'a, H: Deserialize<'a>, L: Line>(
 ) -> Result<(Option<H>, Reader), ModelError> {
     let Ok(text) = std::str::from_utf8(bytes) else {
         let flaw = Flaw { line: 1, column: 1, message: "this is no text".to_owned() };
-        return Err(ModelError::damaged(path, vec![flaw]));
+        return Err(ModelError::damaged_in_store(path, &String::from_utf8_lossy(bytes), vec![flaw]));
     };
     let first = text.lines().next().unwrap_or_default();
     // First of all: a newer version may have other lines.

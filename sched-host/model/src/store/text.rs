@@ -134,7 +134,7 @@ pub(super) fn parse(bytes: &[u8], path: &Path, symbol: &str) -> Result<Stored, M
         }
         _ => {}
     }
-    Err(ModelError::damaged(path, lines.flaws.into_flaws()))
+    Err(lines.damaged(bytes, path))
 }
 
 struct Reader<'a> {

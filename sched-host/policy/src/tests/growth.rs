@@ -45,6 +45,30 @@ fn long_chains_of_definitions_are_checked_and_refused() {
 }
 
 #[test]
+fn more_paths_than_can_be_tried_are_counted_and_refused() {
+    let levels = |count: u32| {
+        let shared = |name: String, next: u32| {
+            format!("shared \"{name}\" {{ eager {{ use \"a{next}\"; use \"b{next}\"; }}; }}\n")
+        };
+        let both = |level: u32| ["a", "b"].map(|side| shared(format!("{side}{level}"), level + 1)).concat();
+        let middle: String = (0..count).map(both).collect();
+        let last = ["a", "b"].map(|side| format!("shared \"{side}{count}\" {{ eager {{ use \"leaf\"; }}; }}\n"));
+        policy(&format!(
+            "policy \"p\" {{ fifo {{ eager {{ use \"a0\"; use \"b0\"; }}; }}\n{middle}{}\n\
+             shared \"leaf\" each=\"worker\" {{ worker; }}; }}",
+            last.concat()
+        ))
+    };
+    assert!(expand(&levels(15), &catalogue(), &FlatMachine { workers: 2 }).is_ok(), "65 536 paths lead to each worker");
+    for count in [16, 100] {
+        let why = expand(&levels(count), &catalogue(), &FlatMachine { workers: 2 }).expect_err("paths without end");
+        let [finding] = why.findings() else { panic!("{why:?}") };
+        assert!(finding.message().starts_with("there are 131072 paths from the root to `"), "{finding}");
+        assert_eq!((finding.id(), finding.position().is_some()), ("V6", true));
+    }
+}
+
+#[test]
 fn shared_leaves_of_many_workers_are_drawn() {
     let plan = expand(&policy(HEFT), &catalogue(), &FlatMachine { workers: 4_000 });
     let plan = plan.unwrap_or_else(|why| panic!("{why:?}"));

@@ -13,6 +13,7 @@ use sched_machine::topology::CombinedSizes;
 use sched_text::kdl::{Language, NodeReader, Reader, Signature, comment_above};
 use sched_text::quantity::{self, BANDWIDTH, POWER, SIZE, TIME};
 use sched_text::{Finding, Findings, Span};
+use std::collections::HashSet;
 use std::time::Duration;
 
 const LANGUAGE: Language = Language { name: "platform", node: "part", rule: "" };
@@ -75,14 +76,14 @@ impl Platform {
     ///   at the beginning. On a device, the allocation of memory has a cost. With `copied-by-workers=#true`, data that
     ///   is fetched ahead from it or to it takes its time from the worker beside it, not from a copy engine.
     /// - `switch "pci"`: a place where links meet.
-    /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s" shared=#true`: a link between two places
-    ///   in both directions, which share bandwidth only if `shared`. Transfers take the route of least latency.
+    /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s" shared=#true`: the link between two
+    ///   places in both directions, which share bandwidth only if `shared`. Transfers take the route of least latency.
     /// - `sharing "latency"`: simultaneous transfers share a link in proportion to 1/latency of their routes; `"even"`,
     ///   the default, gives each the same ([`Sharing`]).
     /// - `workers "cpu" count=9 arch="cpu" memory="ram" package=0 speed=1.0 pipeline=1`: workers of a class.
     /// - `workers "cpu" … watts="9.5 W" idle-watts="2 W"`: power of each of them while it executes a kernel, alone or
-    ///   in a team (or `kernel "gemm" { on "cpu" gflops=30.0 watts="11 W"; }` for that kernel), and while it is idle.
-    ///   With this, schedulers know the energy of tasks, and so does the outcome
+    ///   in a team (or `kernel "gemm" { on "cpu" gflops=30.0 watts="11 W"; }` for that kernel), and while it is idle,
+    ///   which is at most the former. With this, schedulers know the energy of tasks, and so does the outcome
     ///   ([`SimOutcome::energy`](crate::SimOutcome::energy)).
     /// - `combined-workers min=2 max=8 arity=2`: sizes of the combined workers that the CPU workers offer; all by
     ///   default.
@@ -130,6 +131,8 @@ struct Builder<'a> {
     workers: Vec<Worker>,
     /// Links, kept until all places are known.
     links: Vec<Wire>,
+    /// The ends of links, in the order of their names.
+    linked: HashSet<(String, String)>,
     overheads: Overheads,
     contention: f64,
     sharing: Sharing,
@@ -163,6 +166,7 @@ impl<'a> Builder<'a> {
             classes: Vec::new(),
             workers: Vec::new(),
             links: Vec::new(),
+            linked: HashSet::new(),
             overheads: Overheads::default(),
             contention: 1.0,
             sharing: Sharing::default(),
@@ -315,16 +319,28 @@ impl<'a> Builder<'a> {
     }
 
     fn add_workers(&mut self, node: &KdlNode) {
-        let most = MAX_WORKERS - self.workers.len();
+        let left = MAX_WORKERS - self.workers.len();
         let mut open = self.reader.open(node, &WORKERS);
         let name = open.argument(0, "the name of a class").map(|(name, _)| name);
-        let count = open.whole("count", 1..=most).unwrap_or(1);
+        let count = open.whole("count", 1..=MAX_WORKERS).unwrap_or(1);
+        if count > left {
+            let finding = Finding::error(format!("a platform has {MAX_WORKERS} workers at most"))
+                .at(open.span(), format!("{count} more, and there is room for {left}"))
+                .help("lower a `count`");
+            return open.report(finding);
+        }
         let pipeline = open.whole("pipeline", 1..=64).unwrap_or(1);
         let speed = open.positive("speed").unwrap_or(1.0);
         let power = Power {
             busy: open.quantity("watts", quantity::parse_power, POWER),
             idle: open.quantity("idle-watts", quantity::parse_power, POWER).unwrap_or(0.0),
         };
+        if let Some(busy) = power.busy.filter(|busy| *busy < power.idle) {
+            let finding = Finding::error(format!("`idle-watts` is {} W, and `watts` is {busy} W", power.idle))
+                .at(open.span(), "more power while idle than while busy")
+                .help("`watts` is the power while a kernel runs, with that of the idle worker: exchange them?");
+            open.report(finding);
+        }
         let package = open.whole("package", 0..=1 << 20).map(|number| number as u32);
         let arch = if open.has("arch") { open.arch("arch") } else { Some(Arch::CPU) };
         let memory = home(&mut open, &self.memories);
@@ -364,7 +380,21 @@ impl<'a> Builder<'a> {
         if !open.has("bandwidth") {
             open.missing("bandwidth", "\"6.5 GB/s\"");
         }
-        let (Some(from), Some(to), Some(there)) = (from, to, there) else { return };
+        let (Some(from), Some(to)) = (from, to) else { return };
+        if from.0 == to.0 {
+            let finding = Finding::error(format!("a link leads from `{}` to itself", from.0))
+                .at(to.1, "expected another memory or switch")
+                .help("leave it out: data moves within a place at once");
+            return open.report(finding);
+        }
+        let ends = if from.0 < to.0 { (from.0.clone(), to.0.clone()) } else { (to.0.clone(), from.0.clone()) };
+        if !self.linked.insert(ends) {
+            let finding = Finding::error(format!("`{}` and `{}` are linked twice", from.0, to.0))
+                .at(open.span(), "again here")
+                .help("write one link: `back` is the bandwidth in the other direction");
+            return open.report(finding);
+        }
+        let Some(there) = there else { return };
         let (back, latency) = (back.unwrap_or(there), latency.as_nanos() as u64);
         self.links.push(Wire { from, to, there, back, shared, latency });
     }

@@ -5,13 +5,17 @@ use super::{
     KernelTime, Kernels, Link, Memory, Overheads, Parallel, Platform, Power, Route, Sharing, Sized, TransferCost,
     Worker, WorkerClass,
 };
+use miette::{NamedSource, SourceSpan};
 use roxmltree::Node;
 use sched_core::{Arch, MemoryNode};
 use sched_machine::topology::CombinedSizes;
 use sched_model::ModelError;
 use sched_model::starpu::{CodeletFile, Sampling};
+use sched_text::excerpt::printable;
+use sched_text::{SourceText, count, file_name, line_and_column, offset_of, word_at};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Reason why a performance directory gives no platform.
@@ -32,15 +36,17 @@ pub enum StarpuError {
         source: std::io::Error,
     },
     /// A file is invalid.
-    #[error("{}:{line}: {what}", path.display())]
+    #[error("{what}")]
     #[diagnostic(help("a platform file of StarPU for SimGrid 3.13 or later is expected"))]
     Wrong {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u32,
-        /// The problem.
+        /// The problem, after the name of the file, line and column.
         what: String,
+        /// The file.
+        #[source_code]
+        text: SourceText,
+        /// Its place.
+        #[label("here")]
+        place: SourceSpan,
     },
     /// Several of the above.
     #[error("there are {} problems in {}", causes.len(), directory.display())]
@@ -97,15 +103,13 @@ impl Platform {
         let mut causes: Vec<StarpuError> = causes.into_iter().map(StarpuError::from).collect();
         let path = directory.join("bus").join(format!("{host}.platform.v4.xml"));
         let drawn = match std::fs::read_to_string(&path) {
-            Ok(text) => Drawn::read(&text).map_err(|problems| {
-                let wrong = |(line, what)| StarpuError::Wrong { path: path.clone(), line, what };
-                problems.into_iter().map(wrong).collect()
-            }),
+            Ok(text) => Drawn::read(&text).map_err(|flaws| wrong(&path, &text, flaws)),
             Err(source) => Err(vec![StarpuError::Unreadable { path, source }]),
         };
         match drawn {
             Ok(drawn) if causes.is_empty() => {
-                let left_out = left_out.iter().map(ToString::to_string).collect();
+                let zeros = sampling.codelets.iter().filter_map(|(name, file)| zeros(directory, host, name, file));
+                let left_out = left_out.iter().map(ModelError::in_full).chain(zeros).collect();
                 return Ok(Platform { left_out, ..drawn.platform(host, &sampling) });
             }
             Ok(_) => {}
@@ -130,14 +134,28 @@ struct Drawn {
     routes: BTreeMap<(usize, usize), Vec<usize>>,
 }
 
-/// A line of a platform file, and the problem there.
-type Flaw = (u32, String);
+/// A byte of a platform file, and the problem there.
+type Flaw = (usize, String);
+
+/// The errors for these problems of a file.
+fn wrong(path: &Path, text: &str, flaws: Vec<Flaw>) -> Vec<StarpuError> {
+    let source = SourceText::new(NamedSource::new(file_name(path), printable(text.to_owned())));
+    let error = |(offset, what): Flaw| {
+        let (line, column) = line_and_column(text, offset);
+        let what = format!("{}:{line}:{column}: {what}", path.display());
+        let place = word_at(text, offset).get().unwrap_or_else(|| offset.into());
+        StarpuError::Wrong { what, text: Arc::clone(&source), place }
+    };
+    flaws.into_iter().map(error).collect()
+}
 
 impl Drawn {
     fn read(text: &str) -> Result<Drawn, Vec<Flaw>> {
         let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
-        let document = roxmltree::Document::parse_with_options(text, options)
-            .map_err(|error| vec![(error.pos().row, error.to_string())])?;
+        let document = roxmltree::Document::parse_with_options(text, options).map_err(|error| {
+            let place = error.pos();
+            vec![(offset_of(text, place.row as usize, place.col as usize), error.to_string())]
+        })?;
         let mut drawn = Drawn { cores: 0, devices: Vec::new(), links: Vec::new(), routes: BTreeMap::new() };
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
         let mut flaws = Vec::new();
@@ -151,12 +169,12 @@ impl Drawn {
             flaws.extend(read.err());
         }
         if drawn.cores <= drawn.devices.len() {
-            flaws.push((1, format!("{} cores for {} devices", drawn.cores, drawn.devices.len())));
+            flaws.push((0, format!("{} cores for {} devices", drawn.cores, drawn.devices.len())));
         }
         // Without a route data would arrive at once.
         let devices = if flaws.is_empty() { drawn.devices.len() } else { 0 };
         for device in 0..devices {
-            let missing = |(from, to): (&str, &str)| (1, format!("there is no route from {from} to {to}"));
+            let missing = |(from, to): (&str, &str)| (0, format!("there is no route from {from} to {to}"));
             let name = format!("CUDA{device}");
             let ways = [((0, device + 1), ("RAM", &*name)), ((device + 1, 0), (&*name, "RAM"))];
             let there = |way| drawn.routes.get(way).is_some_and(|links| !links.is_empty());
@@ -199,7 +217,7 @@ impl Drawn {
         for part in node.children().filter(|part| part.has_tag_name("link_ctn")) {
             let name = need(part, "id")?;
             let link = names.get(name).copied();
-            passed.push(link.ok_or_else(|| (line(part), format!("there is no link `{name}`")))?);
+            passed.push(link.ok_or_else(|| (part.range().start, format!("there is no link `{name}`")))?);
         }
         self.routes.insert((from, to), passed);
         Ok(())
@@ -304,13 +322,9 @@ fn kernels(sampling: &Sampling, classes: &[WorkerClass], workers: usize) -> Kern
     kernels
 }
 
-fn line(node: Node<'_, '_>) -> u32 {
-    node.document().text_pos_at(node.range().start).row
-}
-
 fn need<'x>(node: Node<'x, '_>, name: &str) -> Result<&'x str, Flaw> {
     let found = node.attribute(name);
-    found.ok_or_else(|| (line(node), format!("a `{}` without `{name}`", node.tag_name().name())))
+    found.ok_or_else(|| (node.range().start, format!("a `{}` without `{name}`", node.tag_name().name())))
 }
 
 /// An attribute with a number and a unit, of at least `least`.
@@ -319,8 +333,21 @@ fn number(node: Node<'_, '_>, name: &str, unit: &str, least: f64) -> Result<f64,
     let value: Option<f64> = text.strip_suffix(unit).unwrap_or(text).parse().ok();
     value.filter(|value| *value >= least && value.is_finite()).ok_or_else(|| {
         let from = if least > 0.0 { "more than 0" } else { "from 0" };
-        (line(node), format!("`{name}` is `{text}`, expected a number of {unit}, {from}"))
+        (node.range().start, format!("`{name}` is `{text}`, expected a number of {unit}, {from}"))
     })
+}
+
+/// What to say of measurements of a codelet that are 0, if there are any: no kernel takes no time.
+fn zeros(directory: &Path, host: &str, codelet: &str, file: &CodeletFile) -> Option<String> {
+    let measured = file.combs.iter().flat_map(|comb| &comb.implementations).flat_map(|measured| &measured.history);
+    let mut zeros = measured.filter(|entry| entry.samples > 0 && entry.estimate().is_none());
+    let first = zeros.next()?.footprint;
+    let others = match zeros.count() {
+        0 => String::new(),
+        others => format!(" and {}", count(others, "other history line")),
+    };
+    let path = Sampling::codelet_path(directory, codelet, host);
+    Some(format!("{}: the history line of footprint {first:08x}{others}, with a mean of 0", path.display()))
 }
 
 /// The history of the fastest implementation for each footprint, on one device or on `cores` cores together.
@@ -328,8 +355,9 @@ fn history(file: &CodeletFile, arch: Arch, device: u32, cores: u32) -> Option<Ke
     let mut times: BTreeMap<u32, Duration> = BTreeMap::new();
     let mut sizes: BTreeMap<u64, Duration> = BTreeMap::new();
     let measured = &file.comb(arch, device, cores)?.implementations;
-    for entry in measured.iter().flat_map(|measured| &measured.history).filter(|entry| entry.samples > 0) {
-        let time = Duration::from_nanos((entry.mean * 1e3).round() as u64);
+    let history = measured.iter().flat_map(|measured| &measured.history);
+    for (entry, micros) in history.filter_map(|entry| Some((entry, entry.estimate()?))) {
+        let time = Duration::from_nanos((micros * 1e3).round().max(1.0) as u64);
         let best = times.entry(entry.footprint).or_insert(time);
         *best = time.min(*best);
         let best = sizes.entry(entry.size).or_insert(time);

@@ -201,7 +201,7 @@ fn what_starpu_measured_on_several_cores_says_how_teams_do() {
         let measured = Implementation { history: vec![entry], ..Implementation::default() };
         Comb { devices: vec![Device { kind: 0, id: 0, cores }], implementations: vec![measured] }
     };
-    let file = CodeletFile { combs: vec![comb(1, 80.0), comb(4, 20.0)] };
+    let file = CodeletFile { combs: vec![comb(1, 80.0), comb(2, 0.0), comb(4, 20.0)] };
     let directory = tempfile::tempdir().expect("there is room");
     let path = |name: &str| directory.path().join(name);
     std::fs::create_dir_all(path("bus")).expect("there is room");
@@ -214,7 +214,9 @@ fn what_starpu_measured_on_several_cores_says_how_teams_do() {
     std::fs::write(path("codelets/45/unused.here"), "rubbish").expect("there is room");
     let platform = Platform::from_starpu(directory.path(), "here").expect("nobody needs the damaged file");
     assert!(platform.left_out[0].contains("unused.here:1:1: found `rubbish`"), "{:?}", platform.left_out);
-    assert_eq!(platform.left_out.len(), 1);
+    let zero = "codelets/45/wide.here: the history line of footprint 00000007, with a mean of 0";
+    assert!(platform.left_out[1].ends_with(zero), "{:?}", platform.left_out);
+    assert_eq!(platform.left_out.len(), 2);
     let mut graph = TaskGraph::new("one");
     let kind = graph.add_kind("wide");
     let task = Task { footprint: Some(7), ..Task::new(kind) };
@@ -239,6 +241,35 @@ fn what_would_not_count_is_said() {
     7:43: it is said twice how long `a` takes on `cpu`
     8:72: it is said twice how long `b` takes on `cpu`
     "#);
+}
+
+#[test]
+fn what_contradicts_itself_is_said() {
+    let text = r#"platform "x" {
+    memory "ram"; memory "gpu"
+    link "ram" "gpu" bandwidth="1 GB/s"
+    link "gpu" "ram" bandwidth="2 GB/s"
+    link "gpu" "gpu" bandwidth="2 GB/s"
+    workers "cpu" count=2 memory="ram" watts="2 W" idle-watts="3 W"
+    kernel "a" { on "cpu" { at "1 MB" "2 ms"; at "2 MB" "3 ms"; at "1000 kB" "4 ms"; } }
+}"#;
+    insta::assert_snapshot!(errors(text).join("\n"), @"
+    4:5: `gpu` and `ram` are linked twice
+    5:16: a link leads from `gpu` to itself
+    6:5: `idle-watts` is 3 W, and `watts` is 2 W
+    7:65: the time for 1000000 bytes is given twice
+    ");
+    let full = r#"platform "x" {
+    memory "ram"
+    workers "cpu" count=65535
+    workers "more" count=2
+    workers "one" count=1
+    workers "another"
+}"#;
+    insta::assert_snapshot!(errors(full).join("\n"), @"
+    4:5: a platform has 65536 workers at most
+    6:5: a platform has 65536 workers at most
+    ");
 }
 
 #[test]
@@ -293,7 +324,7 @@ fn devices_without_a_link_of_their_own_reach_each_other_through_main_memory() {
     assert_eq!((&route.links[..], route.latency), (&[1, 2][..], 2_000_000));
     let without = format!("{hosts}{}", ends.map(way)[1..].concat());
     let error = Platform::from_starpu(sampling(&without).path(), "here").expect_err("a way is missing");
-    assert!(error.to_string().ends_with("xml:1: there is no route from RAM to CUDA0"), "{error}");
+    assert!(error.to_string().ends_with("xml:1:1: there is no route from RAM to CUDA0"), "{error}");
 }
 
 #[test]
@@ -309,15 +340,17 @@ fn all_that_is_wrong_with_a_machine_of_starpus_is_said() {
     std::fs::write(directory.path().join("codelets/45/gemm.here"), "44").expect("there is room");
     let error = Platform::from_starpu(directory.path(), "here").expect_err("all of it is wrong");
     let shown = |error: &dyn miette::Diagnostic| error.to_string().replace(&directory.path().display().to_string(), "");
+    let has_place = |part: &dyn miette::Diagnostic| part.labels().is_some() && part.source_code().is_some();
+    assert!(miette::Diagnostic::related(&error).into_iter().flatten().all(has_place));
     let related = miette::Diagnostic::related(&error).into_iter().flatten();
     insta::assert_snapshot!(related.map(shown).collect::<Vec<_>>().join("\n"), @r#"
     /codelets/45/gemm.here:1:1: found version 44 of the format, expected 45
-    /bus/here.platform.v4.xml:1: a `host` without `id`
-    /bus/here.platform.v4.xml:2: `bandwidth` is `-infBps`, expected a number of Bps, more than 0
-    /bus/here.platform.v4.xml:3: `latency` is `-1s`, expected a number of s, from 0
-    /bus/here.platform.v4.xml:4: `bandwidth` is `nanBps`, expected a number of Bps, more than 0
-    /bus/here.platform.v4.xml:5: a `link` without `id`
-    /bus/here.platform.v4.xml:7: there is no link `dwon`
+    /bus/here.platform.v4.xml:1:75: a `host` without `id`
+    /bus/here.platform.v4.xml:2:1: `bandwidth` is `-infBps`, expected a number of Bps, more than 0
+    /bus/here.platform.v4.xml:3:1: `latency` is `-1s`, expected a number of s, from 0
+    /bus/here.platform.v4.xml:4:1: `bandwidth` is `nanBps`, expected a number of Bps, more than 0
+    /bus/here.platform.v4.xml:5:1: a `link` without `id`
+    /bus/here.platform.v4.xml:7:30: there is no link `dwon`
     "#);
 }
 

@@ -68,9 +68,20 @@ pub fn read_general(path: &Path, limits: ReadLimits) -> Result<Matrix, MatrixMar
 fn read(path: &Path, wanted: Wanted) -> Result<String, MatrixMarketError> {
     let name = text::file_name(path);
     match text::read_bytes(path) {
-        Ok(bytes) => String::from_utf8(bytes).map_err(|error| MatrixMarketError::not_text(&name, &error, wanted)),
+        Ok(bytes) => {
+            String::from_utf8(unmarked(bytes)).map_err(|error| MatrixMarketError::not_text(&name, &error, wanted))
+        }
         Err(error) => Err(MatrixMarketError::unreadable(&name, &error.into(), wanted)),
     }
+}
+
+/// The bytes without the byte-order mark that some editors begin a text with.
+fn unmarked(mut bytes: Vec<u8>) -> Vec<u8> {
+    const MARK: &[u8] = "\u{feff}".as_bytes();
+    if bytes.starts_with(MARK) {
+        bytes.drain(..MARK.len());
+    }
+    bytes
 }
 
 /// Reads a symmetric matrix from `text`, the content of a Matrix Market file; messages call the file `name`.

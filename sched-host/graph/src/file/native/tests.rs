@@ -107,6 +107,59 @@ fn every_problem_is_reported_with_its_line() {
 }
 
 #[test]
+fn what_could_mean_two_things_is_refused() {
+    let text = r#"{ "format": "sched-task-graph", "version": 1, "name": "a", "name": "b",
+"kinds": [ { "name": "k" }, { "name": "other", "runs": true, "runs": false }, { "name": "k", "runs": false } ],
+"tasks": [
+{ "kind": "k", "seconds": { "cpu": 5, "cuda": 1, "cpu": 1 } },
+{ "kind": 2, "seconds": { "cpu": 5 }, "seconds": { "cpu": 1 } }
+] }"#;
+    insta::assert_snapshot!(wrong(text), @"
+    cannot read a task graph from `t.json`: 5 problems
+    line 1, column 60: the member `name` is there already (remove one of them)
+    line 2, column 62: the member `runs` is there already (remove one of them)
+    line 4, column 11: `kinds` has several kinds `k` (write the place of the one that is meant: 0, 2 or a later one)
+    line 4, column 50: the member `cpu` is there already (remove one of them)
+    line 5, column 39: the member `seconds` is there already (remove one of them)
+    ");
+}
+
+#[test]
+fn tasks_that_a_file_says_to_wait_for_are_those_that_its_tasks_wait_for() {
+    let text = |waits_for: &str| {
+        format!(
+            r#"{{ "format": "sched-task-graph", "version": 1, "data": [ {{ "bytes": 8 }} ],
+"tasks": [
+{{ "kind": "k", "accesses": [ {{ "data": 0, "mode": "write" }} ] }},
+{{ "kind": "k" }},
+{{ "kind": "k", "accesses": [ {{ "data": 0, "mode": "read" }} ], "after": [1], "waits_for": {waits_for} }}
+] }}"#
+        )
+    };
+    for sound in ["[0, 1]", "[1, 0]", "null"] {
+        assert!(crate::parse("t.json", text(sound), None).is_ok(), "{sound}");
+    }
+    insta::assert_snapshot!(wrong(&text("[1]")), @"
+    cannot read a task graph from `t.json`: one problem
+    line 5, column 77: `waits_for` of task 2 names task 1, but its accesses and `after` mean tasks 0 and 1 (name tasks to wait for in `after`, and leave out `waits_for`)
+    ");
+    insta::assert_snapshot!(wrong(&text("[]")), @"
+    cannot read a task graph from `t.json`: one problem
+    line 5, column 77: `waits_for` of task 2 names no task, but its accesses and `after` mean tasks 0 and 1 (name tasks to wait for in `after`, and leave out `waits_for`)
+    ");
+    insta::assert_snapshot!(wrong(&text("\"01\"")), @"
+    cannot read a task graph from `t.json`: one problem
+    line 5, column 90: `waits_for` is the string `01`: an array is expected
+    ");
+    insta::assert_snapshot!(wrong(&text("[2, \"1\", 0.5]")), @"
+    cannot read a task graph from `t.json`: 3 problems
+    line 5, column 91: task 2 waits for task 2, which is not before it (tasks stand in the order of submission, and wait for earlier ones only)
+    line 5, column 94: `waits_for` is the string `1`: a whole number, from 0 is expected
+    line 5, column 99: `waits_for` is the number `0.5`: a whole number, from 0 is expected
+    ");
+}
+
+#[test]
 fn another_version_or_format_is_refused() {
     insta::assert_snapshot!(wrong(r#"{ "format": "sched-task-graph", "version": 2, "graph": {} }"#), @r"
     cannot read a task graph from `t.json`: one problem

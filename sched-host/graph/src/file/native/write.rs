@@ -22,7 +22,8 @@ use std::collections::{BTreeMap, HashSet};
 ///
 /// All members but `format`, `version`, `tasks` and the kind of a task may be left out; without `kinds`, the kinds are
 /// those that the tasks name. For other readers there are also a `summary`, and for each task its `id` (its place, from
-/// 0) and the tasks that it `waits_for`, because of its accesses or explicitly.
+/// 0) and the tasks that it `waits_for`, because of its accesses or explicitly. A file in which these contradict the
+/// rest is refused, as is one that has a member twice in an object.
 ///
 /// Lengths are kept to the nanosecond up to 20 days.
 ///

@@ -200,6 +200,13 @@ fn an_xml_file_that_is_no_topology_is_named_in_the_error() -> Result<(), Box<dyn
         let error = Topology::from_xml_file(file.path()).expect_err(garbage);
         assert!(matches!(error, TopologyError::BadXml { .. }), "{error}");
         assert!(error.to_string().contains(&file.path().display().to_string()), "{error}");
+        let label = error.labels().and_then(|mut labels| labels.next()).expect("it points into the file");
+        let source = error.source_code().expect("it has the text");
+        let contents = source.read_span(label.inner(), 0, 0)?;
+        assert_eq!(contents.name(), file.path().to_str());
+        if garbage == newer {
+            assert_eq!((contents.line() + 1, contents.column() + 1), (3, 1));
+        }
     }
     Ok(())
 }

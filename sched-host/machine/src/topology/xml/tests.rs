@@ -6,7 +6,7 @@ const FIXTURE: &str = include_str!("../testdata/two-memories.xml");
 
 fn problem(from: &str, to: &str) -> String {
     assert!(FIXTURE.contains(from), "{from}");
-    checked(&FIXTURE.replacen(from, to, 1)).expect_err(to)
+    checked(&FIXTURE.replacen(from, to, 1)).expect_err(to).to_string()
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_machine_without_any_sets_has_a_line_for_each_object_up_to_ten() {
         })
         .collect::<Vec<_>>()
         .join(" ");
-    let problems = checked(&bare).expect_err("nothing is left");
+    let problems = checked(&bare).expect_err("nothing is left").to_string();
     assert!(problems.starts_with("line 4, column 3: the Machine `0` has no `cpuset`; "), "{problems}");
 }
 

@@ -7,6 +7,7 @@ use sched_core::Arch;
 use sched_text::kdl::{NodeReader, Signature};
 use sched_text::quantity::{self, POWER, SIZE, TIME};
 use sched_text::{Finding, Span};
+use std::collections::HashSet;
 
 const KERNEL: Signature =
     Signature { arguments: 1, properties: &[], example: "kernel \"gemm\" { on \"cpu\" time=\"3 ms\" }" };
@@ -136,6 +137,7 @@ fn kernel_time(on: &mut NodeReader<'_>, node: &KdlNode) -> Option<KernelTime> {
     let gflops = on.positive("gflops");
     let power = on.positive("a").zip(on.number("b"));
     let mut measured = Vec::new();
+    let mut sizes = HashSet::new();
     for at in node.iter_children() {
         if at.name().value() != "at" {
             let finding = on.reader().misplaced(at, "in `on`", "`on`", &["at"]);
@@ -146,11 +148,15 @@ fn kernel_time(on: &mut NodeReader<'_>, node: &KdlNode) -> Option<KernelTime> {
         let bytes = open.quantity_argument(0, quantity::parse_size, SIZE);
         let time = open.quantity_argument(1, quantity::parse_time, TIME);
         if let (Some(bytes), Some(time)) = (bytes.filter(|bytes| *bytes > 0), time) {
+            if !sizes.insert(bytes) {
+                let span = open.span();
+                let finding = Finding::error(format!("the time for {bytes} bytes is given twice"));
+                open.report(finding.at(span, "again here").help("leave one of them out"));
+            }
             measured.push(Sized { bytes, time });
         }
     }
     measured.sort_by_key(|sized| sized.bytes);
-    measured.dedup_by_key(|sized| sized.bytes);
     let measured = (!measured.is_empty()).then_some(KernelTime::Measured(measured));
     let ways = [
         fixed.map(KernelTime::Fixed),

@@ -306,6 +306,9 @@ fn files_that_are_missing_or_no_text_are_named() {
     std::fs::write(&path, "%%MatrixMarket matrix array real general\n1 1\n7\n").unwrap();
     let a = read_symmetric(&path, ReadLimits::default()).unwrap();
     assert_eq!(a.get(0, 0), 7.0);
+    std::fs::write(&path, "\u{feff}%%MatrixMarket matrix array real general\r\n1 1\r\n7\r\n").unwrap();
+    let marked = read_symmetric(&path, ReadLimits::default()).unwrap();
+    assert_eq!(marked.get(0, 0), 7.0, "the mark of an editor is no part of the text");
 }
 
 #[test]
