@@ -150,7 +150,8 @@ impl Args {
         if !self.pictures.wanted() {
             return Ok(());
         }
-        let beside = Beside { workload: &report.workload, bound: report.bound(), until: report.longest() };
+        let bound = report.bound();
+        let beside = Beside { workload: &report.workload, bound: bound.as_ref(), until: report.longest() };
         for (run, trace) in report.runs.iter().zip(traces) {
             self.pictures.open_for(&run.policy)?.write(trace, beside, out)?;
         }

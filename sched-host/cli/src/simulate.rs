@@ -105,7 +105,8 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     streams::report(takes_output, out, |out| report.write(args.format.is_json(), out))?;
     // The report is printed even if a file cannot be written.
     let until = report.longest().filter(|_| policies.len() > 1);
-    let beside = Beside { workload: &case.graph.name, bound: report.bound(), until };
+    let bound = report.bound();
+    let beside = Beside { workload: &case.graph.name, bound: bound.as_ref(), until };
     let mut ended = report.runs.iter().zip(recorded).peekable();
     for ((policy, files), target) in policies.iter().zip(pictures).zip(targets) {
         let Some((_, (trace, written))) = ended.next_if(|(run, _)| run.policy == *policy) else { continue };

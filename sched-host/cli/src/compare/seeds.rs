@@ -6,7 +6,6 @@ use crate::simulate::case::{Case, Recording};
 use crate::simulate::report::Failed;
 use crate::table::table;
 use miette::IntoDiagnostic;
-use sched_sim::Noise;
 use sched_text::median;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -71,7 +70,7 @@ pub(super) fn run(
         failed.extend(without);
         Ok(())
     };
-    if noise != Noise::default() {
+    if !noise.is_none() {
         simulate(&case, &mut |place, makespan| rows[place].undisturbed_s = Some(makespan))?;
     }
     case.noise = noise;

@@ -29,8 +29,16 @@ pub(super) fn cells(comparison: &Report, contender: &Run) -> Vec<String> {
 }
 
 /// What static schedules leave out.
-pub(super) const LEFT_OUT: &str = "(static): planned from the whole graph, without the initial loading of data, transfers that \
-                                   wait for each other, sizes of memories, and overheads; no run can be expected to reach it";
+pub(super) fn left_out(comparison: &Report) -> String {
+    let rest = match comparison.bounds_hold {
+        true => "and overheads; no run can be expected to reach it",
+        false => "overheads, and noise",
+    };
+    format!(
+        "(static): planned from the whole graph, without the initial loading of data, transfers that wait for each \
+         other, sizes of memories, {rest}"
+    )
+}
 
 /// The comparison as text.
 pub(super) fn text(comparison: &Report) -> String {
@@ -40,14 +48,14 @@ pub(super) fn text(comparison: &Report) -> String {
     let _ = writeln!(shown, "workload  {workload}, {tasks} tasks");
     let _ = writeln!(shown, "platform  {platform} ({workers} workers)");
     if let Some(bounds) = bounds_s {
-        let _ = writeln!(shown, "bound     {:.6} s: no schedule is shorter", bounds.best());
+        let _ = writeln!(shown, "bound     {:.6} s{}", bounds.best(), comparison.bound_says());
         let _ = writeln!(shown, "          {bounds}");
     }
     let header = header(comparison);
     let (columns, rows) = (header.len(), comparison.runs.iter().map(|contender| cells(comparison, contender)));
     let _ = writeln!(shown, "\n{}", table(header, rows, 1..columns));
     if comparison.runs.iter().any(|contender| contender.planned) {
-        let _ = writeln!(shown, "\n{LEFT_OUT}");
+        let _ = writeln!(shown, "\n{}", left_out(comparison));
     }
     for contender in &comparison.runs {
         for fault in &contender.faults {

@@ -7,13 +7,14 @@ use super::setup::CostsOption;
 use crate::hypervisor::HypervisorReport;
 use crate::json;
 use crate::log::{self, Said};
+use crate::pictures::LOWER_BOUND;
 use crate::table::table;
 use miette::IntoDiagnostic;
 use sched_graph::bound::Bounds;
 use sched_sim::cluster::NodeStats;
 use sched_sim::{ContextStats, SimOutcome, WorkerStats};
 use sched_text::ranges;
-use sched_trace::{Activity, Timeline, Trace};
+use sched_trace::{Activity, Bound, Timeline, Trace};
 use sched_tree::Fault;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -32,8 +33,10 @@ pub(crate) struct Report {
     pub(crate) tasks: usize,
     costs: CostsOption,
     seed: u64,
-    /// `null` for very large graphs.
+    /// Of the lengths that schedulers expect; `null` for very large graphs.
     pub(crate) bounds_s: Option<Bounds>,
+    /// Whether no schedule is shorter than `bounds_s`: not with noise, by which kernels may take less than expected.
+    pub(crate) bounds_hold: bool,
     pub(crate) runs: Vec<Run>,
     /// Policies that did not complete.
     pub(crate) failed: Vec<Failed>,
@@ -53,7 +56,7 @@ pub(crate) struct Run {
     /// Whether it is a static schedule, computed from the whole graph.
     pub(crate) planned: bool,
     pub(crate) makespan_s: f64,
-    /// Ratio of the makespan to the largest lower bound.
+    /// Ratio of the makespan to the largest lower bound; `null` for simulations with noise.
     pub(crate) ratio_to_bound: Option<f64>,
     /// `null` where the graph has no numbers of operations.
     pub(crate) gflops: Option<f64>,
@@ -279,7 +282,9 @@ impl Report {
         let (graph, platform) = (&case.graph, &case.platform);
         let small = graph.tasks.len() <= MOST_FOR_BOUNDS;
         let bounds_s = small.then(|| platform.bounds(graph, &case.dependencies()).ok()).flatten();
-        for run in &mut runs {
+        let bounds_hold = case.noise.is_none();
+        // Static schedules are planned with the lengths of which the bounds are.
+        for run in runs.iter_mut().filter(|run| bounds_hold || run.planned) {
             run.ratio_to_bound = bounds_s.map(|bounds| bounds.ratio(run.makespan_s));
         }
         Report {
@@ -290,14 +295,21 @@ impl Report {
             costs,
             seed: case.seed,
             bounds_s,
+            bounds_hold,
             runs,
             failed,
         }
     }
 
-    /// The largest lower bound of the makespan, in seconds, if there is one.
-    pub(crate) fn bound(&self) -> Option<f64> {
-        self.bounds_s.map(|bounds| bounds.best())
+    /// The largest lower bound of the makespan, if there is one.
+    pub(crate) fn bound(&self) -> Option<Bound> {
+        let name = if self.bounds_hold { LOWER_BOUND } else { "bound without noise" };
+        self.bounds_s.map(|bounds| Bound { seconds: bounds.best(), name: name.to_owned() })
+    }
+
+    /// What the largest lower bound says of schedules, behind its value.
+    pub(crate) fn bound_says(&self) -> &'static str {
+        if self.bounds_hold { ": no schedule is shorter" } else { " without noise, by which schedules may be shorter" }
     }
 
     /// The longest makespan, in seconds.
@@ -346,8 +358,9 @@ impl Report {
         if let Some(joules) = run.energy_j {
             line("energy", format_args!("{joules:.3} J"));
         }
-        if let (Some(bounds), Some(ratio)) = (&self.bounds_s, run.ratio_to_bound) {
-            line("bound", format_args!("{:.6} s: no schedule is shorter; ratio {ratio:.2}", bounds.best()));
+        if let Some(bounds) = &self.bounds_s {
+            let ratio = run.ratio_to_bound.map_or(String::new(), |ratio| format!("; ratio {ratio:.2}"));
+            line("bound", format_args!("{:.6} s{}{ratio}", bounds.best(), self.bound_says()));
             line("", format_args!("{bounds}"));
         }
         if let (Some(bytes), Some(transfers)) = (run.bytes_moved, run.transfers) {

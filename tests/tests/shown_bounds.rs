@@ -1,0 +1,36 @@
+//! What the program says of a makespan and its lower bounds, and when it says nothing.
+
+use sched_tests::program::{Ran, sched};
+use std::fs;
+
+fn good(words: &[&str]) -> Ran {
+    let ran = sched(words);
+    assert!(ran.code == 0, "{words:?}: {ran:?}");
+    ran
+}
+
+#[test]
+fn with_noise_schedules_may_be_shorter_than_the_bound() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
+    let (page, drawing) = (file("page.html"), file("drawing.svg"));
+    let noise = ["cholesky", "-n", "3", "-p", "tree-plan", "--noise", "bias=gpu:0.5,bias=cpu:0.3"];
+    let noisy = |command: &str, words: &[&str]| good(&[&[command], &noise[..], words].concat());
+    let simulated = noisy("simulate", &["--gantt", &drawing]).out;
+    let compared = noisy("compare", &["--html", &page]).out;
+    let read = |path: &str| fs::read_to_string(path).expect("it is written");
+    for shown in [simulated, compared.clone(), read(&drawing), read(&page)] {
+        assert!(shown.contains("without noise"), "{shown}");
+        assert!(!shown.contains("no schedule is shorter") && !shown.contains("lower bound"), "{shown}");
+        assert!(!shown.contains("no run can be expected"), "{shown}");
+    }
+    let row = compared.lines().find(|line| line.starts_with("tree-plan")).expect("its row");
+    assert_eq!(row.split_whitespace().nth(2), Some("-"), "{compared}");
+    let json = noisy("compare", &["--json"]).json();
+    assert_eq!(json["bounds_hold"], false);
+    for run in json["runs"].as_array().expect("a list") {
+        assert_eq!(run["ratio_to_bound"].is_null(), run["planned"] == false, "plans are without noise: {run}");
+    }
+    let certain = good(&["simulate", "cholesky", "-n", "3", "--noise", "spread=0,bias=gpu:1", "--json"]).json();
+    assert!(certain["bounds_hold"] == true && certain["runs"][0]["ratio_to_bound"].is_f64(), "{certain}");
+}
