@@ -10,6 +10,7 @@ use crate::format::{FormatOptions, text_or_json};
 use crate::pictures::{Beside, PictureFiles, Pictures};
 use crate::policy::{PolicyOptions, without_repetition};
 use crate::progress::Progress;
+use crate::reports;
 use crate::streams::{self, Sink, Target, unwritten};
 use case::{Case, Recording, Simulated};
 use miette::{IntoDiagnostic, WrapErr};
@@ -86,8 +87,11 @@ pub struct Args {
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let case = Case::load(&args.setup, &args.contexts, args.swap_to.as_ref(), registry)?;
     let policies = without_repetition(args.policies.several()?);
-    if policies.len() > 1 {
-        case.check(&policies)?;
+    // One policy alone is checked when it starts; one to swap to would be found wrong when its time comes, or never.
+    match &args.swap_to {
+        Some(swap) => case.check(&[&policies[..], std::slice::from_ref(&swap.policy)].concat())?,
+        None if policies.len() > 1 => case.check(&policies)?,
+        None => {}
     }
     let (pictures, mut events) = args.open(&policies)?;
     let targets: Vec<Option<Target>> = events.iter().map(|sink| sink.as_ref().map(|it| it.target().clone())).collect();
@@ -101,6 +105,9 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     })?;
     let recorded = simulated.into_iter().map(|Simulated { run, trace, written }| (run, (trace, written)));
     let (runs, recorded): (Vec<Run>, Vec<_>) = recorded.unzip();
+    if let Some(swap) = &args.swap_to {
+        runs.iter().flat_map(|run| run.missed(swap)).for_each(|missed| reports::warn(&missed));
+    }
     let report = Report::new(&case, args.setup.costs, runs, failed);
     streams::report(takes_output, out, |out| report.write(args.format.is_json(), out))?;
     // The report is printed even if a file cannot be written.

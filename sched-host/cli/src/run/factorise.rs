@@ -110,7 +110,8 @@ pub(super) fn factorise<W: OnRanks>(
     }
     size::check::<W>(tiling, options.contexts.contexts.len().max(1))?;
     let helpers = helpers(options, &topology)?;
-    for warning in options.try_all(&policies, &registry, &topology)? {
+    let tried: Vec<String> = policies.iter().chain(&options.swap_to).cloned().collect();
+    for warning in options.try_all(&tried, &registry, &topology)? {
         progress.warn_once(&format!("warning: {warning}"));
     }
     let (matrix, unstored, workload) = (matrix.as_ref(), RefCell::default(), PhantomData);

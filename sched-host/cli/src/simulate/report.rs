@@ -208,6 +208,19 @@ impl Run {
         }
     }
 
+    /// A warning for each context that ended before the swap.
+    pub(super) fn missed(&self, swap: &super::swap::Swap) -> Vec<String> {
+        let missed = |ran: &Ran| {
+            let (at, end) = (swap.at?, ran.makespan_s);
+            ran.swap.is_none().then(|| {
+                let Ran { context, policy, .. } = ran;
+                let to = &swap.policy;
+                format!("warning: context `{context}` stayed with {policy}: its tasks took {end:.6} s, and the swap to {to} would be at {at:?}")
+            })
+        };
+        self.contexts.iter().filter_map(missed).collect()
+    }
+
     /// Adds what the nodes of a cluster did.
     pub(super) fn on_nodes(&mut self, nodes: &[NodeStats], messages: u64, bytes: u64) {
         let busy = |node: &NodeStats| {

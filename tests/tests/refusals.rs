@@ -1,0 +1,38 @@
+//! What the command line refuses before anything runs or is written, and what it warns of.
+
+use sched_tests::program::{Ran, sched};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A file in a folder.
+fn written(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, text).expect("it can be written");
+    path
+}
+
+/// Checks that it failed with nothing on the standard output, and what it says.
+fn refused(ran: &Ran, says: &[&str]) {
+    assert!(ran.code != 0 && ran.out.is_empty(), "{ran:?}");
+    says.iter().for_each(|words| assert!(ran.err.contains(words), "{words}: {ran:?}"));
+}
+
+const TYPO: &str = "policy \"typo\" {\n    fifi { eager { each \"worker\" { worker } } }\n}\n";
+
+#[test]
+fn a_policy_to_swap_to_is_checked_before_anything_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let typo = written(folder.path(), "typo.kdl", TYPO).display().to_string();
+    let late = format!("{typo}@1000s");
+    for words in [
+        &["simulate", "cholesky", "-n", "3", "--swap-to", &typo][..],
+        &["simulate", "cholesky", "-n", "3", "--swap-to", &late],
+        &["run", "cholesky", "-n", "3", "-b", "16", "-w", "1", "--swap-to", &typo],
+        &["run", "cholesky", "-n", "3", "-b", "16", "-w", "1", "--ranks", "2", "--swap-to", &typo],
+    ] {
+        refused(&sched(words), &["there is no component `fifi`", "typo.kdl:2:5"]);
+    }
+    let ran = sched(&["simulate", "cholesky", "-n", "3", "--swap-to", "tree-prio@1000s"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.err.contains("stayed with tree-eager") && ran.err.contains("would be at 1000s"), "{ran:?}");
+}
