@@ -1,6 +1,6 @@
 //! What the program says of a makespan and its lower bounds, and when it says nothing.
 
-use sched_tests::program::{Ran, sched};
+use sched_tests::program::{Ran, sched, sched_reading};
 use std::fs;
 
 fn good(words: &[&str]) -> Ran {
@@ -33,4 +33,23 @@ fn with_noise_schedules_may_be_shorter_than_the_bound() {
     }
     let certain = good(&["simulate", "cholesky", "-n", "3", "--noise", "spread=0,bias=gpu:1", "--json"]).json();
     assert!(certain["bounds_hold"] == true && certain["runs"][0]["ratio_to_bound"].is_f64(), "{certain}");
+}
+
+#[test]
+fn no_makespan_is_compared_with_a_bound_of_nothing() {
+    let platform = r#"platform "fast" { memory "ram"; workers "cpu" count=2 arch="cpu" memory="ram"; kernel "*" { on "cpu" gflops=1e15; } }"#;
+    let words = ["cholesky", "-n", "2", "-b", "2", "-p", "tree-eager", "--platform", "-"];
+    let run = |command: &str, more: &[&str]| {
+        let ran = sched_reading(platform, &[&[command], &words[..], more].concat());
+        assert!(ran.code == 0, "{ran:?}");
+        ran
+    };
+    let compared = run("compare", &[]).out;
+    for row in compared.lines().filter(|line| line.starts_with("tree-eager") || line.contains(" (static) ")) {
+        let columns = row.replace(" (", "(");
+        assert_eq!(columns.split_whitespace().nth(2), Some("-"), "{compared}");
+    }
+    let simulated = run("simulate", &[]).out;
+    assert!(simulated.contains("bound     0.000000 s") && !simulated.contains("ratio"), "{simulated}");
+    assert!(run("simulate", &["--json"]).json()["runs"][0]["ratio_to_bound"].is_null());
 }

@@ -56,7 +56,7 @@ pub(crate) struct Run {
     /// Whether it is a static schedule, computed from the whole graph.
     pub(crate) planned: bool,
     pub(crate) makespan_s: f64,
-    /// Ratio of the makespan to the largest lower bound; `null` for simulations with noise.
+    /// Ratio of the makespan to the largest lower bound; `null` for simulations with noise, and where the bound is 0.
     pub(crate) ratio_to_bound: Option<f64>,
     /// `null` where the graph has no numbers of operations.
     pub(crate) gflops: Option<f64>,
@@ -298,7 +298,7 @@ impl Report {
         let bounds_hold = case.noise.is_none();
         // Static schedules are planned with the lengths of which the bounds are.
         for run in runs.iter_mut().filter(|run| bounds_hold || run.planned) {
-            run.ratio_to_bound = bounds_s.map(|bounds| bounds.ratio(run.makespan_s));
+            run.ratio_to_bound = bounds_s.filter(|bounds| bounds.best() > 0.0).map(|bounds| bounds.ratio(run.makespan_s));
         }
         Report {
             workload: graph.name.clone(),
