@@ -36,3 +36,12 @@ fn a_policy_to_swap_to_is_checked_before_anything_runs() {
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.err.contains("stayed with tree-eager") && ran.err.contains("would be at 1000s"), "{ran:?}");
 }
+
+#[test]
+fn models_are_exported_for_a_number_of_devices_that_a_machine_may_have() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let directory = folder.path().to_str().expect("text");
+    for (devices, says) in [("4294967295", "must be 4096 at most"), ("0", "must be at least 1")] {
+        refused(&sched(&["model", "export", directory, "--devices", devices]), &[says]);
+    }
+}
