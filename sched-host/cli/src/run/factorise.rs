@@ -7,6 +7,7 @@ use super::ranks::{Files, Together};
 use super::report::{Measured, Report, store_models, warn_of_faults};
 use super::watch::watch;
 use crate::beside::beside;
+use crate::format::text_or_json;
 use crate::log;
 use crate::pictures::PictureFiles;
 use crate::progress::Progress;
@@ -34,6 +35,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 #[derive(clap::Args, Clone, Debug)]
+#[command(mut_arg("format", text_or_json))]
 pub(super) struct Args {
     /// Tiles in a row of tiles; the matrix has tiles × tile-size rows
     #[arg(long, short = 'n', value_name = "N", default_value_t = 16, value_parser = positive, conflicts_with = "matrix")]

@@ -67,6 +67,17 @@ fn shared_options_have_the_same_name_and_help_everywhere() {
 }
 
 #[test]
+fn only_commands_that_draw_take_formats_of_drawings() {
+    for (words, command) in commands() {
+        let Some(arg) = option(&command, "format") else { continue };
+        let takes = |format: &str| arg.get_possible_values().iter().any(|value| value.matches(format, false));
+        let of = |names: &[&str]| names.iter().any(|name| words == format!("sched {name}"));
+        assert_eq!(takes("svg"), of(&["tree", "topology", "graph"]), "{words}");
+        assert_eq!(takes("dot"), of(&["tree", "topology", "graph", "check"]), "{words}");
+    }
+}
+
+#[test]
 fn workers_are_a_number_or_a_list_of_numbers() {
     for (words, command) in commands() {
         let Some(arg) = option(&command, "workers") else { continue };
