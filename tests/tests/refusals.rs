@@ -45,3 +45,13 @@ fn models_are_exported_for_a_number_of_devices_that_a_machine_may_have() {
         refused(&sched(&["model", "export", directory, "--devices", devices]), &[says]);
     }
 }
+
+#[test]
+fn options_for_devices_do_not_contradict_each_other() {
+    let run = ["run", "cholesky", "-n", "3", "-b", "16"];
+    refused(&sched(&[&run[..], &["--devices", "none,fake"]].concat()), &["found `none,fake`, expected `none` alone"]);
+    for devices in [&[][..], &["--devices", "none"]] {
+        let ran = sched(&[&run[..], &["--device-memory", "1000000"], devices].concat());
+        refused(&ran, &["no device is chosen", "choose devices with --devices"]);
+    }
+}

@@ -84,6 +84,7 @@ pub(super) fn factorise<W: OnRanks>(
 ) -> miette::Result<ExitCode> {
     let Args { tiles, tile_size, matrix: file, options, .. } = args;
     let options = &options.for_tasks_of(graph_of(W::NAME, 3, 1).as_ref())?;
+    options.check_devices()?;
     let meter = options.meter()?;
     let policies = options.policies()?;
     let runs = options.rounds(policies.len()).saturating_mul(policies.len());

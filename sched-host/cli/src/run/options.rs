@@ -147,6 +147,11 @@ impl Options {
         Ranks::of(self.ranks, |name| std::env::var(name).ok())
     }
 
+    /// Refuses options for devices where there are none.
+    pub(super) fn check_devices(&self) -> miette::Result<()> {
+        self.devices.check()
+    }
+
     /// Refuses what several ranks cannot have. The command line does so for `--ranks`, and knows nothing of `mpirun`.
     pub(super) fn check_for_ranks(&self) -> miette::Result<()> {
         let asked = [
