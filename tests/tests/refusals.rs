@@ -1,6 +1,6 @@
 //! What the command line refuses before anything runs or is written, and what it warns of.
 
-use sched_tests::program::{Ran, sched};
+use sched_tests::program::{Ran, command, sched};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -54,4 +54,28 @@ fn options_for_devices_do_not_contradict_each_other() {
         let ran = sched(&[&run[..], &["--device-memory", "1000000"], devices].concat());
         refused(&ran, &["no device is chosen", "choose devices with --devices"]);
     }
+}
+
+#[test]
+fn empty_variables_are_unset_and_errors_name_the_others() {
+    let with = |variable: &str, value: &str, words: &[&str]| Ran::of(command(words).env(variable, value));
+    let simulate = ["simulate", "cholesky", "-n", "3"];
+    let devices = ["run", "cholesky", "-n", "3", "-b", "16", "-w", "1"];
+    for (variable, words) in [
+        ("SCHED_POLICY", &simulate[..]),
+        ("SCHED_LOG", &simulate),
+        ("SCHED_PATIENCE", &simulate),
+        ("SCHED_PLUGIN_PATH", &simulate),
+        ("SCHED_POWERCAP", &devices),
+        ("SCHED_DEVICES", &devices),
+        ("SCHED_MODEL_DIR", &devices),
+    ] {
+        let ran = with(variable, "", words);
+        assert_eq!(ran.code, 0, "{variable}: {ran:?}");
+    }
+    for (variable, value) in [("SCHED_POLICY", "tree-eagr"), ("SCHED_LOG", "loud"), ("SCHED_PATIENCE", "long")] {
+        refused(&with(variable, value, &simulate), &[value, &format!("environment variable {variable}")]);
+    }
+    let given = with("SCHED_LOG", "loud", &[&simulate[..], &["--log", "loud"]].concat());
+    assert!(given.code == 2 && !given.err.contains("environment variable"), "{given:?}");
 }

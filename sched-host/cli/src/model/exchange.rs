@@ -5,6 +5,7 @@ use crate::hints::PLATFORM;
 use crate::json;
 use crate::reports;
 use crate::values::{machine_name, up_to};
+use crate::variables::variable;
 use miette::{IntoDiagnostic, WrapErr};
 use sched_model::Bus;
 use sched_model::starpu::{CodeletFile, Sampling, directories, host_name};
@@ -117,17 +118,13 @@ struct Exported {
     files: Vec<String>,
 }
 
-fn env(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
 const fn quantity(energy: bool) -> Quantity {
     if energy { Quantity::Energy } else { Quantity::Time }
 }
 
 pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let host = args.host.clone().unwrap_or_else(|| host_name(env));
-    let default = || directories(env).into_iter().find(|directory| directory.exists());
+    let host = args.host.clone().unwrap_or_else(|| host_name(variable));
+    let default = || directories(variable).into_iter().find(|directory| directory.exists());
     let Some(directory) = args.directory.clone().or_else(default) else {
         return Err(miette::miette!(
             help = "name the directory with `codelets` and `bus` in it",
@@ -230,7 +227,7 @@ fn refuse_known<'a>(store: &Store, names: impl Iterator<Item = &'a String>) -> m
 }
 
 pub(super) fn export(args: &ExportArgs, store: &Store, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let host = args.host.clone().unwrap_or_else(|| host_name(env));
+    let host = args.host.clone().unwrap_or_else(|| host_name(variable));
     if let Some(name) = &args.bus {
         return export_bus(args, name, &host, out);
     }
