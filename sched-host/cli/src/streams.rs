@@ -1,14 +1,14 @@
 //! Destinations of output: files, and standard streams, named `-` instead of a file.
 
 mod draft;
+mod given;
 
-use clap::ArgMatches;
+pub(super) use given::check;
+
 use draft::Draft;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::convert::Infallible;
-use std::ffi::OsStr;
 use std::fmt;
-use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -154,60 +154,10 @@ pub(super) fn report<R>(takes: bool, out: &mut dyn Write, write: impl FnOnce(&mu
     if takes { write(&mut std::io::stderr()) } else { write(out) }
 }
 
-/// Options and arguments that may name the standard input or the standard output.
-const INPUTS: [&str; 7] = ["policies", "named", "workload", "graph", "platform", "xml", "matrix"];
-const OUTPUTS: [&str; 6] = ["trace", "gantt", "record", "events", "html", "output"];
-
-/// Refuses `-` for two inputs, or two outputs, of the command in `matches`, one file for two outputs, and files without
-/// a name.
-///
-/// # Errors
-/// The error with the fix.
-pub(super) fn check(matches: &ArgMatches) -> Result<(), String> {
-    for (ids, stream) in [(&INPUTS[..], "input"), (&OUTPUTS[..], "output")] {
-        let count = |id: &&str| given(matches, id).filter(|value| *value == STREAM).count();
-        let named: usize = ids.iter().map(count).sum();
-        if named > 1 {
-            return Err(format!("`-` is given {named} times for the standard {stream}, which can be used once"));
-        }
-    }
-    let mut files: Vec<(PathBuf, &str)> = Vec::new();
-    for id in OUTPUTS {
-        for name in given(matches, id).filter(|name| *name != STREAM) {
-            if name.is_empty() {
-                return Err(format!("the name of the file for --{id} is empty: name a file, or `-`"));
-            }
-            let Some(file) = replaced(Path::new(name)) else { continue };
-            if let Some((_, other)) = files.iter().find(|(known, _)| *known == file) {
-                return Err(format!(
-                    "`{}` is given for --{other} and for --{id}: name another file for one of them",
-                    Path::new(name).display()
-                ));
-            }
-            files.push((file, id));
-        }
-    }
-    matches.subcommand().map_or(Ok(()), |(_, below)| check(below))
-}
-
-/// Values of an option on the command line.
-fn given<'m>(matches: &'m ArgMatches, id: &str) -> impl Iterator<Item = &'m OsStr> + use<'m> {
-    matches.try_get_raw(id).ok().flatten().into_iter().flatten()
-}
-
-/// The file that an output to `path` replaces, by one of its names; `None` for a pipe or a device.
-fn replaced(path: &Path) -> Option<PathBuf> {
-    if let Ok(there) = fs::canonicalize(path) {
-        return there.is_file().then_some(there);
-    }
-    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    Some(folder.join(path.file_name()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn target(name: &str) -> Target {
         name.parse().expect("every name is one")
