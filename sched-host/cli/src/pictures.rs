@@ -69,12 +69,12 @@ impl Pictures {
         open(self.trace.as_ref(), self.gantt.as_ref())
     }
 
-    /// Creates the files of one of several schedules, with its name.
+    /// Creates the files of one of several schedules, with `part` of their names.
     ///
     /// # Errors
     /// If one cannot be written, or is the standard output.
-    pub(super) fn open_for(&self, name: &str) -> miette::Result<PictureFiles> {
-        let of = |target: &Option<Target>| target.as_ref().map(|target| target.of_several(name)).transpose();
+    pub(super) fn open_for(&self, part: &str) -> miette::Result<PictureFiles> {
+        let of = |target: &Option<Target>| target.as_ref().map(|target| target.of_several(part)).transpose();
         open(of(&self.trace)?.as_ref(), of(&self.gantt)?.as_ref())
     }
 

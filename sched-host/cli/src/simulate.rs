@@ -11,7 +11,7 @@ use crate::pictures::{Beside, PictureFiles, Pictures};
 use crate::policy::{PolicyOptions, without_repetition};
 use crate::progress::Progress;
 use crate::reports;
-use crate::streams::{self, Sink, Target, unwritten};
+use crate::streams::{self, FileNames, Sink, Target, unwritten};
 use case::{Case, Recording, Simulated};
 use miette::{IntoDiagnostic, WrapErr};
 use report::{Report, Run};
@@ -131,11 +131,13 @@ impl Args {
         if policies.len() == 1 {
             return Ok((vec![self.pictures.open()?], vec![self.events.as_ref().map(Target::create).transpose()?]));
         }
-        let events = |policy: &String| {
-            let target = self.events.as_ref().map(|target| target.of_several(policy)).transpose()?;
+        let mut names = FileNames::default();
+        let parts: Vec<String> = policies.iter().map(|policy| names.of(policy)).collect();
+        let events = |part: &String| {
+            let target = self.events.as_ref().map(|target| target.of_several(part)).transpose()?;
             target.as_ref().map(Target::create).transpose()
         };
-        let pictures = policies.iter().map(|policy| self.pictures.open_for(policy)).collect::<Result<_, _>>()?;
-        Ok((pictures, policies.iter().map(events).collect::<Result<_, _>>()?))
+        let pictures = parts.iter().map(|part| self.pictures.open_for(part)).collect::<Result<_, _>>()?;
+        Ok((pictures, parts.iter().map(events).collect::<Result<_, _>>()?))
     }
 }
