@@ -3,6 +3,7 @@
 use super::table::{cells, header, left_out};
 use crate::pictures::LOWER_BOUND;
 use crate::simulate::report::{Failed, Report};
+use sched_text::count;
 use sched_text::xml::escaped;
 use sched_trace::{Bound, Gantt, Trace, gantt};
 use std::fmt::Write as _;
@@ -37,7 +38,12 @@ pub(super) fn html(comparison: &Report, traces: &[Trace]) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{workload} on {platform}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{workload}</h1>\n"
     );
-    let _ = write!(page, "<p>{} tasks on {platform} ({} workers), simulated", comparison.tasks, comparison.workers);
+    let _ = write!(
+        page,
+        "<p>{} on {platform} ({}), simulated",
+        count(comparison.tasks as u64, "task"),
+        count(comparison.workers as u64, "worker")
+    );
     if let Some(Bound { seconds, name }) = comparison.bound() {
         let _ = match comparison.bounds_hold {
             true => write!(page, "; no schedule is shorter than {seconds:.6} s"),

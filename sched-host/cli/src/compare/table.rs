@@ -2,6 +2,7 @@
 
 use crate::simulate::report::{Failed, Report, Run};
 use crate::table::table;
+use sched_text::count;
 use std::fmt::Write as _;
 
 /// Column titles.
@@ -45,8 +46,8 @@ pub(super) fn text(comparison: &Report) -> String {
     let Report { workload, platform, workers, tasks, bounds_s, .. } = comparison;
     let mut shown = String::new();
     // Writing to a string cannot fail.
-    let _ = writeln!(shown, "workload  {workload}, {tasks} tasks");
-    let _ = writeln!(shown, "platform  {platform} ({workers} workers)");
+    let _ = writeln!(shown, "workload  {workload}, {}", count(*tasks as u64, "task"));
+    let _ = writeln!(shown, "platform  {platform} ({})", count(*workers as u64, "worker"));
     if let Some(bounds) = bounds_s {
         let _ = writeln!(shown, "bound     {:.6} s{}", bounds.best(), comparison.bound_says());
         let _ = writeln!(shown, "          {bounds}");

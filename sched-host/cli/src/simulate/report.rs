@@ -13,7 +13,7 @@ use miette::IntoDiagnostic;
 use sched_graph::bound::Bounds;
 use sched_sim::cluster::NodeStats;
 use sched_sim::{ContextStats, SimOutcome, WorkerStats};
-use sched_text::ranges;
+use sched_text::{count, ranges};
 use sched_trace::{Activity, Bound, Timeline, Trace};
 use sched_tree::Fault;
 use serde::Serialize;
@@ -358,7 +358,7 @@ impl Report {
             let _ = writeln!(text, "{name:<9} {value}");
         };
         line("workload", format_args!("{}", self.workload));
-        line("platform", format_args!("{} ({} workers)", self.platform, self.workers));
+        line("platform", format_args!("{} ({})", self.platform, count(self.workers as u64, "worker")));
         // The table of contexts lists their policies.
         if run.contexts.is_empty() {
             line("policy", format_args!("{}", run.policy));
