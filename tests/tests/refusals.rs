@@ -79,3 +79,18 @@ fn empty_variables_are_unset_and_errors_name_the_others() {
     let given = with("SCHED_LOG", "loud", &[&simulate[..], &["--log", "loud"]].concat());
     assert!(given.code == 2 && !given.err.contains("environment variable"), "{given:?}");
 }
+
+#[test]
+fn policies_that_cannot_be_named_are_warned_of() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let policy = |name: &str| format!("policy {name:?} {{ fifo {{ eager {{ each \"worker\" {{ worker }} }} }} }}\n");
+    let check = |names: &[&str]| {
+        let text: String = names.iter().map(|name| policy(name)).collect();
+        let file = written(folder.path(), "odd.kdl", &text).display().to_string();
+        let ran = sched(&["check", &file, "--json"]);
+        let problems = ran.json()["files"][0]["problems"].as_array().expect("a list").clone();
+        problems.iter().map(|problem| problem["line"].as_u64().expect("a place")).collect::<Vec<_>>()
+    };
+    assert_eq!(check(&["a", "b,c", "d#e", "f+g.h=1", " i", "j+k"]), [2, 3, 4, 5]);
+    assert_eq!(check(&["b,c"]), [0; 0], "it needs no name");
+}
