@@ -94,3 +94,18 @@ fn policies_that_cannot_be_named_are_warned_of() {
     assert_eq!(check(&["a", "b,c", "d#e", "f+g.h=1", " i", "j+k"]), [2, 3, 4, 5]);
     assert_eq!(check(&["b,c"]), [0; 0], "it needs no name");
 }
+
+#[test]
+fn values_and_kernels_that_do_not_fit_are_explained() {
+    for value in ["nan", "", "2,3"] {
+        let ran = sched(&["tree", "tree-heft", "--set", &format!("mct.beta={value}")]);
+        refused(&ran, &[&format!("`{value}` is no value of a parameter"), "write a number"]);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let speed = r#"platform "p" { memory "ram"; workers "cpu" count=2 arch="cpu" memory="ram"; kernel "*" { on "cpu" gflops=10.0; } }"#;
+    let graph = r#"{"format": "sched-task-graph", "version": 1, "name": "g", "kinds": [{"name": "task"}], "data": [], "tasks": [{"id": 0, "kind": "task"}]}"#;
+    let platform = written(folder.path(), "speed.kdl", speed).display().to_string();
+    let graph = written(folder.path(), "graph.json", graph).display().to_string();
+    let ran = sched(&["simulate", &graph, "--platform", &platform]);
+    refused(&ran, &["cannot run `task`", "its kernel `*` has no time"]);
+}

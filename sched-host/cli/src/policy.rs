@@ -2,9 +2,9 @@
 
 use super::hints::POLICY;
 use super::variables::variable;
-use miette::miette;
+use miette::{Diagnostic, miette};
 use sched_policy::{Adjustment, POLICY_VARIABLE, Source, library};
-use sched_text::Findings;
+use sched_text::{Finding, Findings};
 use std::path::Path;
 
 /// Selection of policies.
@@ -33,8 +33,11 @@ fn adjustment(text: &str) -> Result<String, String> {
     match Adjustment::parse(text) {
         Ok(_) => Ok(text.to_owned()),
         Err(errors) => {
-            let findings = errors.findings().iter();
-            Err(findings.map(|finding| finding.message().to_owned()).collect::<Vec<_>>().join("; "))
+            let said = |finding: &Finding| match finding.help() {
+                Some(help) => format!("{}: {help}", finding.message()),
+                None => finding.message().to_owned(),
+            };
+            Err(errors.findings().iter().map(said).collect::<Vec<_>>().join("; "))
         }
     }
 }
