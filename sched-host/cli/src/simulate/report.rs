@@ -1,5 +1,6 @@
 //! Reports of simulations, as text and JSON.
 
+mod contexts;
 mod nodes;
 
 use super::case::Case;
@@ -9,11 +10,12 @@ use crate::json;
 use crate::log::{self, Said};
 use crate::pictures::LOWER_BOUND;
 use crate::table::table;
+use contexts::Ran;
 use miette::IntoDiagnostic;
 use sched_graph::bound::Bounds;
 use sched_sim::cluster::NodeStats;
 use sched_sim::{ContextStats, SimOutcome, WorkerStats};
-use sched_text::{count, ranges};
+use sched_text::count;
 use sched_trace::{Activity, Bound, Timeline, Trace};
 use sched_tree::Fault;
 use serde::Serialize;
@@ -89,40 +91,6 @@ pub(crate) struct Run {
     pub(crate) faults: Vec<Fault>,
     /// What was logged.
     log: Vec<Said>,
-}
-
-/// The workload in one context.
-#[derive(Serialize)]
-struct Ran {
-    context: String,
-    /// The policy at the start.
-    policy: String,
-    /// The policy swapped in, with the time and number of ended tasks.
-    swap: Option<Swap>,
-    workers: Vec<u32>,
-    tasks: u64,
-    makespan_s: f64,
-}
-
-#[derive(Serialize)]
-struct Swap {
-    policy: String,
-    at_s: f64,
-    after_tasks: u64,
-}
-
-impl Ran {
-    fn of(context: &ContextStats) -> Ran {
-        let swap = context.swaps.last().map(|swap| Swap {
-            policy: swap.policy.clone(),
-            at_s: swap.at.as_secs_f64(),
-            after_tasks: swap.after_tasks,
-        });
-        let (name, policy, workers) =
-            (context.name.clone(), context.policy.clone(), context.workers.iter().map(|worker| worker.0).collect());
-        let makespan_s = context.makespan.as_secs_f64();
-        Ran { context: name, policy, swap, workers, tasks: context.tasks, makespan_s }
-    }
 }
 
 #[derive(Serialize)]
@@ -208,19 +176,6 @@ impl Run {
         }
     }
 
-    /// A warning for each context that ended before the swap.
-    pub(super) fn missed(&self, swap: &super::swap::Swap) -> Vec<String> {
-        let missed = |ran: &Ran| {
-            let (at, end) = (swap.at?, ran.makespan_s);
-            ran.swap.is_none().then(|| {
-                let Ran { context, policy, .. } = ran;
-                let to = &swap.policy;
-                format!("warning: context `{context}` stayed with {policy}: its tasks took {end:.6} s, and the swap to {to} would be at {at:?}")
-            })
-        };
-        self.contexts.iter().filter_map(missed).collect()
-    }
-
     /// Adds what the nodes of a cluster did.
     pub(super) fn on_nodes(&mut self, nodes: &[NodeStats], messages: u64, bytes: u64) {
         let busy = |node: &NodeStats| {
@@ -298,7 +253,8 @@ impl Report {
         let bounds_hold = case.noise.is_none();
         // Static schedules are planned with the lengths of which the bounds are.
         for run in runs.iter_mut().filter(|run| bounds_hold || run.planned) {
-            run.ratio_to_bound = bounds_s.filter(|bounds| bounds.best() > 0.0).map(|bounds| bounds.ratio(run.makespan_s));
+            run.ratio_to_bound =
+                bounds_s.filter(|bounds| bounds.best() > 0.0).map(|bounds| bounds.ratio(run.makespan_s));
         }
         Report {
             workload: graph.name.clone(),
@@ -399,21 +355,6 @@ impl Report {
 }
 
 impl Run {
-    fn context_table(&self) -> Option<String> {
-        let rows = self.contexts.iter().map(|ran| {
-            let policy = match &ran.swap {
-                Some(Swap { policy, at_s, after_tasks }) => {
-                    format!("{} → {policy} at {at_s:.6} s, after {after_tasks} tasks", ran.policy)
-                }
-                None => ran.policy.clone(),
-            };
-            let workers = ranges(ran.workers.iter().copied());
-            [ran.context.clone(), policy, workers, ran.tasks.to_string(), format!("{:.6}", ran.makespan_s)]
-        });
-        let header = ["CONTEXT", "POLICY", "WORKERS", "TASKS", "MAKESPAN (S)"];
-        (!self.contexts.is_empty()).then(|| table(header, rows, 3..header.len()))
-    }
-
     fn worker_table(&self) -> String {
         let rows = self.per_worker.iter().map(|worker| {
             [
