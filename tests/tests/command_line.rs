@@ -109,6 +109,19 @@ fn errors_for_people_have_no_empty_heading() {
     assert!(ran.err.contains("\npolicy::unknown\n\n  × there is no policy `tree-eagr`"), "{ran:?}");
     let ran = sched_reading("3\n0 0 0\n", &["graph", "-"]);
     assert!(ran.code == 1 && !ran.err.contains("Error:") && ran.err.contains("standard input:1:1"), "{ran:?}");
+    let context = ["simulate", "lu", "-n", "3", "--context", "a:policy=-"];
+    let ran = sched_reading("policy \"a\" {\n    fifi\n}\n", &context);
+    assert!(ran.code == 1 && !ran.err.contains("Error:") && ran.err.contains("standard input:2:5"), "{ran:?}");
+    assert!(
+        ran.err.contains("context `a` cannot be made\n  ╰─▶ policy `a`: 1 error\n\nV7 policy::component"),
+        "{ran:?}"
+    );
+    let ran = error(&sched_reading("policy \"a\" {\n    fifi\n}\n", &[&context[..], &["--json"]].concat()), 1);
+    let place = &ran["errors"][0]["errors"][0];
+    assert_eq!(
+        (&place["line"], &place["column"], &place["code"]),
+        (&2.into(), &5.into(), &"V7 policy::component".into())
+    );
 }
 
 #[test]

@@ -354,7 +354,7 @@ fn wrong_contexts_on_the_command_line_are_corrected() {
     error(
         1,
         &["--context", "a:workers=9", "--swap-to", "tree-hft"],
-        &["cannot be changed", "did you mean `tree-heft`?"],
+        &["1 of 2 policies cannot be used", "did you mean `tree-heft`?"],
     );
     let cuda = ["--context", "a:workers=0", "--where", "potrf=cuda"];
     error(

@@ -154,6 +154,7 @@ fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine, start: &Start<
     let mut checked = Checked { file: source.name.clone(), problems: Vec::new(), plans: Vec::new() };
     let broken = problems.iter().any(Finding::is_error);
     let wanted = |policy: &Policy| source.wanted.as_ref().is_none_or(|wanted| policy.name == *wanted);
+    let is_alone = policies.len() == 1;
     let mut chosen: Vec<Policy> = policies.into_iter().filter(wanted).collect();
     if chosen.is_empty() && !broken {
         // It says which policies the file holds.
@@ -168,6 +169,8 @@ fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine, start: &Start<
             }
         }
         let found = check(policy, catalogue);
+        // The only policy of a file needs no name.
+        problems.extend(unnameable(policy).filter(|_| !is_alone));
         let wrong = found.iter().any(Finding::is_error);
         problems.extend(found);
         if wrong || broken {
@@ -180,6 +183,19 @@ fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine, start: &Start<
     }
     checked.problems = problems;
     checked
+}
+
+/// A warning of a name that no `--policy FILE#NAME` can give.
+fn unnameable(policy: &Policy) -> Option<Finding> {
+    let name = &policy.name;
+    let sets = name.split_once('+').is_some_and(|(_, rest)| rest.contains('='));
+    if !name.contains([',', '#']) && !sets && name.trim() == name {
+        return None;
+    }
+    let finding = Finding::warning(format!("`--policy FILE#NAME` cannot name the policy `{name}`"))
+        .at(policy.span, "this name")
+        .help("give it a name without commas, `#`, `+` before `=`, and blanks at its ends");
+    Some(finding.code("policy::name").in_source(policy.source.as_ref()))
 }
 
 fn write_text(plan: &TreePlan, machine: &dyn Machine, out: &mut dyn Write) -> std::io::Result<()> {

@@ -14,7 +14,7 @@ use crate::json;
 use crate::pictures::{Beside, Pictures};
 use crate::policy::{PolicyOptions, without_repetition};
 use crate::progress::Progress;
-use crate::streams::{self, Sink, Target};
+use crate::streams::{self, FileNames, Sink, Target};
 use crate::values::up_to;
 use miette::{IntoDiagnostic, miette};
 use references::Reference;
@@ -96,9 +96,10 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
         return Ok(if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let page = args.html.as_ref().map(Target::create).transpose()?;
+    let mut names = FileNames::default();
     for policy in &policies {
         // Created before anything runs, to detect errors early, and again when there is something to write.
-        args.pictures.open_for(policy)?;
+        args.pictures.open_for(&names.of(policy))?;
     }
     let progress = Progress::new(true, args.format.is_json());
     let trace = args.pictures.wanted() || page.is_some();
@@ -125,7 +126,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
         false => out.write_all(table::text(&report).as_bytes()).into_diagnostic(),
     })?;
     let traces: Vec<Trace> = traces.into_iter().flatten().collect();
-    args.draw(&report, &traces, out)?;
+    args.draw(&report, &traces, &mut names, out)?;
     if let Some(sink) = page {
         sink.write(out, |out| out.write_all(page::html(&report, &traces).as_bytes()))?;
     }
@@ -146,13 +147,20 @@ impl Args {
     }
 
     /// Writes the pictures of each run.
-    fn draw(&self, report: &Report, traces: &[Trace], out: &mut dyn Write) -> miette::Result<()> {
+    fn draw(
+        &self,
+        report: &Report,
+        traces: &[Trace],
+        names: &mut FileNames,
+        out: &mut dyn Write,
+    ) -> miette::Result<()> {
         if !self.pictures.wanted() {
             return Ok(());
         }
-        let beside = Beside { workload: &report.workload, bound: report.bound(), until: report.longest() };
+        let bound = report.bound();
+        let beside = Beside { workload: &report.workload, bound: bound.as_ref(), until: report.longest() };
         for (run, trace) in report.runs.iter().zip(traces) {
-            self.pictures.open_for(&run.policy)?.write(trace, beside, out)?;
+            self.pictures.open_for(&names.of(&run.policy))?.write(trace, beside, out)?;
         }
         Ok(())
     }

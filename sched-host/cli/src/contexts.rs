@@ -44,10 +44,15 @@ pub(crate) fn wanted(text: &str) -> Result<Wanted, String> {
     }
     let goal = WantedGoal::default();
     let mut wanted = Wanted { name: name.to_owned(), policy: None, workers: None, priorities: None, goal };
+    let mut keys = Vec::new();
     for setting in rest.split(',').filter(|setting| !setting.is_empty()) {
         let Some((key, value)) = setting.split_once('=') else {
             return Err(format!("`{setting}` has no value: write policy=POLICY, workers=0-1 or priorities=0..9"));
         };
+        if keys.contains(&key) {
+            return Err(format!("`{key}` is given twice: leave one of them out"));
+        }
+        keys.push(key);
         match key {
             "policy" => wanted.policy = Some(value.to_owned()),
             "workers" => wanted.workers = Some(workers(value)?),
@@ -98,6 +103,8 @@ mod tests {
         insta::assert_snapshot!(error("a:workers=x"), @"`x` is not a list of workers: write 0, 0-3, or 0-1+3");
         insta::assert_snapshot!(error("a:share=0"), @"`0` is not a number more than 0");
         insta::assert_snapshot!(error("a:share=0.5,deadline=2s"), @"a context has one goal, and this has `share 0.5` and `deadline 2s`");
+        insta::assert_snapshot!(error("a:workers=0,workers=1"), @"`workers` is given twice: leave one of them out");
+        insta::assert_snapshot!(error("a:max=1,policy=b,max=1"), @"`max` is given twice: leave one of them out");
         insta::assert_snapshot!(error("a:deadline=noon"), @"`noon` is not a time: write 1.5s (units: ns, us, ms, s)");
         insta::assert_snapshot!(error("a:max=few"), @"`few` is not a number of workers");
         insta::assert_snapshot!(error("a:priorities=3"), @"`3` is not a range of priorities: write 0..9");

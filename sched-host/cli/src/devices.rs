@@ -1,6 +1,7 @@
 //! The option for devices, and what is shown of them.
 
 use crate::reports;
+use miette::miette;
 use sched_runtime::{
     DEVICES_VARIABLE, DeviceChoice, DeviceError, DeviceReport, DeviceStats, devices_left_out, explore_devices,
 };
@@ -23,6 +24,17 @@ pub(super) struct DeviceOptions {
 }
 
 impl DeviceOptions {
+    /// Refuses a limit on the memory of no devices.
+    pub(super) fn check(&self) -> miette::Result<()> {
+        match self.device_memory.filter(|_| self.devices.is_none()) {
+            Some(_) => Err(miette!(
+                help = "choose devices with --devices, or leave --device-memory out",
+                "--device-memory limits what is used of devices, and no device is chosen"
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// The devices.
     pub(super) fn choice(&self) -> DeviceChoice {
         match self.device_memory {

@@ -86,7 +86,7 @@ fn amount(weight: f64, of: Weight) -> String {
     match of {
         Weight::Seconds => format!("{weight:.6} s"),
         Weight::Flops => format!("{:.3} GFlop", weight / 1e9),
-        Weight::Tasks => format!("{weight:.0} tasks"),
+        Weight::Tasks => count(weight as u64, "task"),
     }
 }
 
@@ -106,6 +106,11 @@ mod tests {
         let mut out = Vec::new();
         run(&cli.args, &mut out)?;
         String::from_utf8(out).into_diagnostic()
+    }
+
+    #[test]
+    fn one_task_is_singular() {
+        assert_eq!([1.0, 2.0].map(|weight| amount(weight, Weight::Tasks)), ["1 task", "2 tasks"]);
     }
 
     #[test]

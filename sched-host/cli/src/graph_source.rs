@@ -191,7 +191,11 @@ impl Sizes {
         }
         let others = others.join(", ");
         if sizes.is_empty() {
-            return Err(miette!("{others} set the size of generated graphs, and `{name}` is a file"));
+            let generators = names().join(", ");
+            return Err(miette!(
+                help = format!("leave them out, or name a graph that is generated: {generators}"),
+                "{others} set the size of generated graphs, and `{name}` is a file"
+            ));
         }
         Err(miette!(help = format!("the sizes of {name} are {}", sizes.join(", ")), "{name} has no {others}"))
     }
@@ -261,7 +265,7 @@ mod tests {
         insta::assert_snapshot!(shown(&["cholesky", "--width", "3", "--bytes", "9"]), @"cholesky has no --width, --bytes (the sizes of cholesky are --tiles, --tile-size, --element-bytes)");
         insta::assert_snapshot!(shown(&["cholesky", "--tiles", "100000"]), @"cholesky of these sizes has some 1.7e14 tasks and dependencies, the maximum is 3e7 (take fewer)");
         insta::assert_snapshot!(shown(&["missing.stg"]), @"cannot read a task graph from `missing.stg`: one problem");
-        insta::assert_snapshot!(shown(&["missing.stg", "--tiles", "4"]), @"--tiles set the size of generated graphs, and `missing.stg` is a file");
+        insta::assert_snapshot!(shown(&["missing.stg", "--tiles", "4"]), @"--tiles set the size of generated graphs, and `missing.stg` is a file (leave them out, or name a graph that is generated: cholesky, lu, qr, stencil, fork-join, layered, independent)");
         assert!(graph(&["layered", "--density", "2"]).is_err());
     }
 }

@@ -42,6 +42,7 @@ mod tests;
 pub mod topology;
 pub mod tree;
 mod values;
+mod variables;
 mod watchdog;
 
 use clap::error::ErrorKind;
@@ -143,8 +144,9 @@ pub fn main() -> ExitCode {
 
 /// The parsed command line.
 fn understood(words: &[OsString]) -> Result<Cli, clap::Error> {
-    let mut command = Cli::command();
-    let matches = command.try_get_matches_from_mut(words)?;
+    let mut command = variables::without_empty(Cli::command());
+    let matches = command.try_get_matches_from_mut(words);
+    let matches = matches.map_err(|error| variables::named_in(error, &command, words))?;
     streams::check(&matches).map_err(|problem| command.error(ErrorKind::ArgumentConflict, problem))?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }

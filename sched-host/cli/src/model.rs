@@ -11,6 +11,7 @@ use crate::json;
 use crate::pictures::svg_file;
 use crate::streams::Target;
 use crate::values::machine_name;
+use crate::variables::variable;
 use clap::Subcommand;
 use miette::IntoDiagnostic;
 use sched_machine::topology::Topology;
@@ -120,7 +121,7 @@ impl Selection {
 pub(super) fn store(directory: Option<PathBuf>, machine: Option<&str>) -> miette::Result<Store> {
     let directory = match directory {
         Some(directory) => directory,
-        None => default_directory(|name| std::env::var(name).ok())?,
+        None => default_directory(variable)?,
     };
     let machine = match machine {
         Some(name) => Fingerprint::named(name),

@@ -9,6 +9,9 @@ use std::path::Path;
 /// Maximum number of events recorded per worker of a real run: some hundred megabytes.
 pub(super) const MOST_EVENTS: usize = 2_000_000;
 
+/// Name of a bound that no schedule is shorter than.
+pub(super) const LOWER_BOUND: &str = "lower bound";
+
 /// Recordings and their files.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct Pictures {
@@ -66,12 +69,12 @@ impl Pictures {
         open(self.trace.as_ref(), self.gantt.as_ref())
     }
 
-    /// Creates the files of one of several schedules, with its name.
+    /// Creates the files of one of several schedules, with `part` of their names.
     ///
     /// # Errors
     /// If one cannot be written, or is the standard output.
-    pub(super) fn open_for(&self, name: &str) -> miette::Result<PictureFiles> {
-        let of = |target: &Option<Target>| target.as_ref().map(|target| target.of_several(name)).transpose();
+    pub(super) fn open_for(&self, part: &str) -> miette::Result<PictureFiles> {
+        let of = |target: &Option<Target>| target.as_ref().map(|target| target.of_several(part)).transpose();
         open(of(&self.trace)?.as_ref(), of(&self.gantt)?.as_ref())
     }
 
@@ -108,8 +111,8 @@ pub(super) struct PictureFiles {
 pub(super) struct Beside<'a> {
     /// Title.
     pub(super) workload: &'a str,
-    /// Lower bound of the makespan, in seconds.
-    pub(super) bound: Option<f64>,
+    /// Lower bound of the makespan.
+    pub(super) bound: Option<&'a Bound>,
     /// End of the time axis, in seconds, for compared schedules.
     pub(super) until: Option<f64>,
 }
@@ -136,8 +139,7 @@ impl PictureFiles {
         }
         if let Some(sink) = self.gantt {
             let title = Some(format!("{}: {}", trace.title, beside.workload));
-            let bound = beside.bound.map(|seconds| Bound { seconds, name: "lower bound".to_owned() });
-            let drawing = gantt(trace, &Gantt { title, bound, until: beside.until });
+            let drawing = gantt(trace, &Gantt { title, bound: beside.bound.cloned(), until: beside.until });
             sink.write(out, |out| out.write_all(drawing.as_bytes()))?;
         }
         Ok(())

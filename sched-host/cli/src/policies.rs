@@ -3,6 +3,7 @@
 use super::format::{FormatOptions, text_or_json};
 use super::hints::POLICY;
 use crate::json;
+use crate::values::policy_name;
 use comfy_table::{ContentArrangement, Table, presets};
 use miette::IntoDiagnostic;
 use sched_policy::{Catalogue, Policy, SimpleFlags, Source, check, library};
@@ -52,7 +53,7 @@ pub struct Args {
     simple: Option<String>,
 
     /// Name of the policy of a simple scheduler
-    #[arg(long, value_name = "NAME", requires = "simple", default_value = "simple")]
+    #[arg(long, value_name = "NAME", requires = "simple", default_value = "simple", value_parser = policy_name)]
     name: String,
 
     #[command(flatten)]

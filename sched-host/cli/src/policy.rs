@@ -1,12 +1,11 @@
 //! `--policy`: selection of policies, equal for every command.
 
 use super::hints::POLICY;
-use miette::miette;
-use sched_policy::{Adjustment, library};
+use super::variables::variable;
+use miette::{Diagnostic, miette};
+use sched_policy::{Adjustment, POLICY_VARIABLE, Source, library};
+use sched_text::{Finding, Findings};
 use std::path::Path;
-
-/// The environment variable that names the policy where the command line does not.
-const VARIABLE: &str = "SCHED_POLICY";
 
 /// Selection of policies.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -34,8 +33,11 @@ fn adjustment(text: &str) -> Result<String, String> {
     match Adjustment::parse(text) {
         Ok(_) => Ok(text.to_owned()),
         Err(errors) => {
-            let findings = errors.findings().iter();
-            Err(findings.map(|finding| finding.message().to_owned()).collect::<Vec<_>>().join("; "))
+            let said = |finding: &Finding| match finding.help() {
+                Some(help) => format!("{}: {help}", finding.message()),
+                None => finding.message().to_owned(),
+            };
+            Err(errors.findings().iter().map(said).collect::<Vec<_>>().join("; "))
         }
     }
 }
@@ -44,9 +46,15 @@ impl PolicyOptions {
     /// The named policies; by default that of the environment, or `tree-eager`. At least one.
     ///
     /// # Errors
-    /// If only commas were given.
+    /// If only commas were given, or the environment names no policy.
     pub(super) fn several(&self) -> miette::Result<Vec<String>> {
-        self.several_or(std::env::var(VARIABLE).ok().as_deref().unwrap_or("tree-eager"))
+        let variable = variable(POLICY_VARIABLE).filter(|_| self.policies.is_empty());
+        let policies = self.several_or(variable.as_deref().unwrap_or("tree-eager"))?;
+        if variable.is_some() {
+            let named = |errors: Findings| errors.help(format!("the environment variable {POLICY_VARIABLE} names it"));
+            policies.iter().try_for_each(|policy| Source::find(policy).map(drop).map_err(named))?;
+        }
+        Ok(policies)
     }
 
     /// The named policies; by default those in the list `default`.

@@ -10,7 +10,8 @@ use crate::format::{FormatOptions, text_or_json};
 use crate::pictures::{Beside, PictureFiles, Pictures};
 use crate::policy::{PolicyOptions, without_repetition};
 use crate::progress::Progress;
-use crate::streams::{self, Sink, Target, unwritten};
+use crate::reports;
+use crate::streams::{self, FileNames, Sink, Target, unwritten};
 use case::{Case, Recording, Simulated};
 use miette::{IntoDiagnostic, WrapErr};
 use report::{Report, Run};
@@ -86,8 +87,11 @@ pub struct Args {
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let case = Case::load(&args.setup, &args.contexts, args.swap_to.as_ref(), registry)?;
     let policies = without_repetition(args.policies.several()?);
-    if policies.len() > 1 {
-        case.check(&policies)?;
+    // One policy alone is checked when it starts; one to swap to would be found wrong when its time comes, or never.
+    match &args.swap_to {
+        Some(swap) => case.check(&[&policies[..], std::slice::from_ref(&swap.policy)].concat())?,
+        None if policies.len() > 1 => case.check(&policies)?,
+        None => {}
     }
     let (pictures, mut events) = args.open(&policies)?;
     let targets: Vec<Option<Target>> = events.iter().map(|sink| sink.as_ref().map(|it| it.target().clone())).collect();
@@ -101,11 +105,15 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     })?;
     let recorded = simulated.into_iter().map(|Simulated { run, trace, written }| (run, (trace, written)));
     let (runs, recorded): (Vec<Run>, Vec<_>) = recorded.unzip();
+    if let Some(swap) = &args.swap_to {
+        runs.iter().flat_map(|run| run.missed(swap)).for_each(|missed| reports::warn(&missed));
+    }
     let report = Report::new(&case, args.setup.costs, runs, failed);
     streams::report(takes_output, out, |out| report.write(args.format.is_json(), out))?;
     // The report is printed even if a file cannot be written.
     let until = report.longest().filter(|_| policies.len() > 1);
-    let beside = Beside { workload: &case.graph.name, bound: report.bound(), until };
+    let bound = report.bound();
+    let beside = Beside { workload: &case.graph.name, bound: bound.as_ref(), until };
     let mut ended = report.runs.iter().zip(recorded).peekable();
     for ((policy, files), target) in policies.iter().zip(pictures).zip(targets) {
         let Some((_, (trace, written))) = ended.next_if(|(run, _)| run.policy == *policy) else { continue };
@@ -123,11 +131,13 @@ impl Args {
         if policies.len() == 1 {
             return Ok((vec![self.pictures.open()?], vec![self.events.as_ref().map(Target::create).transpose()?]));
         }
-        let events = |policy: &String| {
-            let target = self.events.as_ref().map(|target| target.of_several(policy)).transpose()?;
+        let mut names = FileNames::default();
+        let parts: Vec<String> = policies.iter().map(|policy| names.of(policy)).collect();
+        let events = |part: &String| {
+            let target = self.events.as_ref().map(|target| target.of_several(part)).transpose()?;
             target.as_ref().map(Target::create).transpose()
         };
-        let pictures = policies.iter().map(|policy| self.pictures.open_for(policy)).collect::<Result<_, _>>()?;
-        Ok((pictures, policies.iter().map(events).collect::<Result<_, _>>()?))
+        let pictures = parts.iter().map(|part| self.pictures.open_for(part)).collect::<Result<_, _>>()?;
+        Ok((pictures, parts.iter().map(events).collect::<Result<_, _>>()?))
     }
 }

@@ -1,14 +1,14 @@
 //! Destinations of output: files, and standard streams, named `-` instead of a file.
 
 mod draft;
+mod given;
 
-use clap::ArgMatches;
+pub(super) use given::check;
+
 use draft::Draft;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::convert::Infallible;
-use std::ffi::OsStr;
 use std::fmt;
-use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -51,22 +51,21 @@ impl Target {
         }
     }
 
-    /// One of several targets: the file with `name` before its extension, such as `out-tree-heft.svg`.
+    /// One of several targets: the file with `part` of [`FileNames`] before its extension, such as
+    /// `out-tree-heft.svg`.
     ///
     /// # Errors
     /// If it is the standard output, which takes one result.
-    pub(super) fn of_several(&self, name: &str) -> miette::Result<Target> {
+    pub(super) fn of_several(&self, part: &str) -> miette::Result<Target> {
         let Target::File(path) = self else {
             return Err(miette!(
                 help = "name a file: each policy gets one, with the policy's name before the extension",
                 "the standard output takes the result of one policy, and there are several"
             ));
         };
-        let fits = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-        let name: String = name.trim_end_matches(".kdl").chars().map(fits).collect();
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let ending = path.extension().map(|ending| format!(".{}", ending.to_string_lossy())).unwrap_or_default();
-        Ok(Target::File(path.with_file_name(format!("{stem}-{}{ending}", name.trim_matches('-')))))
+        Ok(Target::File(path.with_file_name(format!("{stem}-{part}{ending}"))))
     }
 
     /// Creates a draft of the file beside it, before anything runs; it becomes the file when it is complete. Pipes and
@@ -78,6 +77,31 @@ impl Target {
         let file = self.path().map(Draft::new).transpose();
         let file = file.into_diagnostic().wrap_err_with(|| unwritten(self))?;
         Ok(Sink { target: self.clone(), file })
+    }
+}
+
+/// Parts of file names for policies, a different one for each.
+#[derive(Default)]
+pub(super) struct FileNames {
+    /// Policies with their parts.
+    taken: Vec<(String, String)>,
+}
+
+impl FileNames {
+    /// The part for a policy: its name without what is unfit for a file, and with a number where another policy has the
+    /// same part.
+    pub(super) fn of(&mut self, policy: &str) -> String {
+        if let Some((_, part)) = self.taken.iter().find(|(known, _)| known == policy) {
+            return part.clone();
+        }
+        let fits = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+        let plain: String = policy.trim_end_matches(".kdl").chars().map(fits).collect();
+        let plain = plain.trim_matches('-');
+        let numbered = (2_u64..).map(|number| format!("{plain}-{number}"));
+        let is_free = |part: &String| self.taken.iter().all(|(_, taken)| taken != part);
+        let part = std::iter::once(plain.to_owned()).chain(numbered).find(is_free).expect("numbers do not end");
+        self.taken.push((policy.to_owned(), part.clone()));
+        part
     }
 }
 
@@ -154,60 +178,10 @@ pub(super) fn report<R>(takes: bool, out: &mut dyn Write, write: impl FnOnce(&mu
     if takes { write(&mut std::io::stderr()) } else { write(out) }
 }
 
-/// Options and arguments that may name the standard input or the standard output.
-const INPUTS: [&str; 7] = ["policies", "named", "workload", "graph", "platform", "xml", "matrix"];
-const OUTPUTS: [&str; 6] = ["trace", "gantt", "record", "events", "html", "output"];
-
-/// Refuses `-` for two inputs, or two outputs, of the command in `matches`, one file for two outputs, and files without
-/// a name.
-///
-/// # Errors
-/// The error with the fix.
-pub(super) fn check(matches: &ArgMatches) -> Result<(), String> {
-    for (ids, stream) in [(&INPUTS[..], "input"), (&OUTPUTS[..], "output")] {
-        let count = |id: &&str| given(matches, id).filter(|value| *value == STREAM).count();
-        let named: usize = ids.iter().map(count).sum();
-        if named > 1 {
-            return Err(format!("`-` is given {named} times for the standard {stream}, which can be used once"));
-        }
-    }
-    let mut files: Vec<(PathBuf, &str)> = Vec::new();
-    for id in OUTPUTS {
-        for name in given(matches, id).filter(|name| *name != STREAM) {
-            if name.is_empty() {
-                return Err(format!("the name of the file for --{id} is empty: name a file, or `-`"));
-            }
-            let Some(file) = replaced(Path::new(name)) else { continue };
-            if let Some((_, other)) = files.iter().find(|(known, _)| *known == file) {
-                return Err(format!(
-                    "`{}` is given for --{other} and for --{id}: name another file for one of them",
-                    Path::new(name).display()
-                ));
-            }
-            files.push((file, id));
-        }
-    }
-    matches.subcommand().map_or(Ok(()), |(_, below)| check(below))
-}
-
-/// Values of an option on the command line.
-fn given<'m>(matches: &'m ArgMatches, id: &str) -> impl Iterator<Item = &'m OsStr> + use<'m> {
-    matches.try_get_raw(id).ok().flatten().into_iter().flatten()
-}
-
-/// The file that an output to `path` replaces, by one of its names; `None` for a pipe or a device.
-fn replaced(path: &Path) -> Option<PathBuf> {
-    if let Ok(there) = fs::canonicalize(path) {
-        return there.is_file().then_some(there);
-    }
-    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    Some(folder.join(path.file_name()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn target(name: &str) -> Target {
         name.parse().expect("every name is one")
@@ -215,11 +189,20 @@ mod tests {
 
     #[test]
     fn several_policies_have_a_file_each() {
-        let of = |file: &str, name: &str| target(file).of_several(name).map(|target| target.to_string());
+        let of = |file: &str, name: &str| {
+            target(file).of_several(&FileNames::default().of(name)).map(|target| target.to_string())
+        };
         assert_eq!(of("a/out.svg", "tree-heft").expect("a file"), "`a/out-tree-heft.svg`");
         assert_eq!(of("out.json", "../mine.kdl#x y").expect("a file"), "`out-..-mine.kdl-x-y.json`");
         assert_eq!(of("out.json", "HEFT (static)").expect("a file"), "`out-HEFT--static.json`");
         assert!(of("-", "tree-heft").is_err());
+    }
+
+    #[test]
+    fn no_two_policies_have_one_file() {
+        let mut names = FileNames::default();
+        let parts = ["a.kdl#b c", "a.kdl#b-c", "a/kdl#b-c", "a.kdl-b-c-2", "a.kdl#b c"].map(|policy| names.of(policy));
+        assert_eq!(parts, ["a.kdl-b-c", "a.kdl-b-c-2", "a-kdl-b-c", "a.kdl-b-c-2-2", "a.kdl-b-c"]);
     }
 
     #[test]

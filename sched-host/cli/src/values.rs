@@ -64,6 +64,14 @@ pub(super) fn machine_name(text: &str) -> Result<String, String> {
     }
 }
 
+/// The name of a policy.
+pub(super) fn policy_name(text: &str) -> Result<String, String> {
+    match text.is_empty() || text.contains(char::is_control) {
+        true => Err("must be a name: not empty, and without line breaks and other control characters".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,6 +109,14 @@ mod tests {
     fn a_machine_has_a_name_and_no_path() {
         assert_eq!(machine_name("node7.cluster"), Ok("node7.cluster".to_owned()));
         assert!(["", ".", "..", "../..", "a/b", "a b", "a\n"].iter().all(|text| machine_name(text).is_err()));
+    }
+
+    #[test]
+    fn policies_have_the_names_that_their_files_may_have() {
+        for name in ["mine", "a \"b\" #c", "ü", "", "a\nb", "a\u{1b}"] {
+            let policy = sched_policy::Policy { name: name.to_owned(), ..sched_policy::library()[0].policy() };
+            assert_eq!(policy_name(name).is_ok(), sched_policy::parse("a.kdl", &policy.to_kdl()).is_ok(), "{name:?}");
+        }
     }
 
     #[test]

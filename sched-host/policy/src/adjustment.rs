@@ -58,6 +58,11 @@ impl Adjustment {
             Some(_) => return Err(shape()),
             None => None,
         };
+        if document.is_none() {
+            let finding = Finding::error(format!("`{value}` is no value of a parameter"))
+                .help("write a number, `#true`, `#false`, or a word in quotes, such as `mct.beta=2.0`");
+            return Err(fail(vec![finding.code("policy::setting")]));
+        }
         match setting.filter(|_| reader.reported() == 0) {
             Some(setting) => {
                 let setting = Setting { span: Span::NONE, value_span: Span::NONE, ..setting };

@@ -250,7 +250,11 @@ fn kernel_help(unknown: &[Unknown], kinds: &[String]) -> String {
     let meant = help.by_ref().collect::<Vec<_>>().join(" ");
     let names = known.clone().collect::<Vec<_>>().join(", ");
     let meant = if meant.is_empty() { String::new() } else { format!("{meant}\n") };
-    let known = if names.is_empty() { "it has no kernels".to_owned() } else { format!("it knows: {names}") };
+    let known = match (names.is_empty(), unknown.iter().all(|unknown| unknown.known)) {
+        (false, _) => format!("it knows: {names}"),
+        (true, true) => "its kernel `*` has no time for these tasks: a speed is for tasks with operations".to_owned(),
+        (true, false) => "it has no kernels".to_owned(),
+    };
     format!("{meant}add `kernel \"name\" {{ on \"class\" time=\"3 ms\" }}` to the platform; {known}")
 }
 

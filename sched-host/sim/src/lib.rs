@@ -260,8 +260,11 @@ impl Simulation {
         let platform = self.platform;
         let policy_env = PolicyEnv { registry, seed: self.seed };
         let contexts = openings(self.policy.find()?, self.contexts, &platform, &policy_env)?;
-        let changes = planned(self.changes, &contexts, platform.workers.len())?;
+        let changes = planned(self.changes, &contexts, &platform)?;
         check_contexts(&self.graph, &contexts)?;
+        if self.goals.is_none() {
+            check_changes(&changes, &contexts, &platform, &policy_env)?;
+        }
         let names: Vec<String> = contexts.iter().map(|context| context.name.clone()).collect();
         observer.contexts(&names);
         let governed = self.goals.as_ref().map(|goals| goals.resolve(&names, true)).transpose()?;
@@ -335,7 +338,12 @@ pub(crate) fn not_made(context: &str, error: ContextError) -> SimError {
 }
 
 /// Resolves the contexts, policies and workers of requested changes.
-fn planned(requests: Vec<ChangeRequest>, contexts: &[Opening], workers: usize) -> Result<Vec<PlannedChange>, SimError> {
+fn planned(
+    requests: Vec<ChangeRequest>,
+    contexts: &[Opening],
+    platform: &Platform,
+) -> Result<Vec<PlannedChange>, SimError> {
+    let workers = platform.workers.len();
     let planned = |request: ChangeRequest| {
         let Some(context) = contexts.iter().position(|context| context.name == request.context) else {
             let known = contexts.iter().map(|context| context.name.clone()).collect();
@@ -357,6 +365,31 @@ fn planned(requests: Vec<ChangeRequest>, contexts: &[Opening], workers: usize) -
         Ok(PlannedChange { context, when: request.when, change: Some(change) })
     };
     requests.into_iter().map(planned).collect()
+}
+
+/// Checks that policies which are swapped in fit the workers of their contexts, where these stay the same until then.
+fn check_changes(
+    changes: &[PlannedChange],
+    contexts: &[Opening],
+    platform: &Platform,
+    policy_env: &PolicyEnv,
+) -> Result<(), SimError> {
+    let moves_workers = |planned: &PlannedChange| {
+        matches!(planned.change, Some(Change::AddWorkers(_) | Change::RemoveWorkers(_) | Change::Workers { .. }))
+    };
+    for planned in changes {
+        let Some(Change::Policy(policy)) = &planned.change else { continue };
+        if changes.iter().any(|other| other.context == planned.context && moves_workers(other)) {
+            continue;
+        }
+        let Opening { name, workers, .. } = &contexts[planned.context];
+        policy_env.lay(platform, policy, workers).map_err(|error| SimError::Context {
+            context: name.clone(),
+            done: "changed".to_owned(),
+            error: error.into(),
+        })?;
+    }
+    Ok(())
 }
 
 /// Checks that the context of each task exists, and that the priority of each task is in its range.

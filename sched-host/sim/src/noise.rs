@@ -52,6 +52,12 @@ pub(super) struct Luck {
 const LIMITS: (f64, f64) = (1e-3, 1e3);
 
 impl Noise {
+    /// Whether kernels take what schedulers expect.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.spread <= 0.0 && self.bias.iter().all(|(_, factor)| *factor == 1.0)
+    }
+
     /// The names among those of the biases that are no architecture or class of `platform` and no kind of `graph`.
     #[must_use]
     pub fn unknown(&self, graph: &TaskGraph, platform: &Platform) -> Vec<&str> {
@@ -64,7 +70,7 @@ impl Noise {
 
     /// The draws for a graph on a platform; `None` if there is no noise.
     pub(super) fn luck(&self, graph: &TaskGraph, platform: &Platform) -> Option<Luck> {
-        if self.spread <= 0.0 && self.bias.is_empty() {
+        if self.is_none() {
             return None;
         }
         let deviation = self.spread.max(0.0) / std::f64::consts::SQRT_2;

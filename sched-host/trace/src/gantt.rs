@@ -28,13 +28,13 @@ use std::fmt::Write as _;
 pub struct Gantt {
     /// What it is of; the title of the trace if nothing is said.
     pub title: Option<String>,
-    /// A lower bound of the makespan.
+    /// A bound of the makespan.
     pub bound: Option<Bound>,
     /// Where the axis ends, in seconds, if the schedule is not longer: for schedules side by side.
     pub until: Option<f64>,
 }
 
-/// A makespan that no schedule is shorter than.
+/// A makespan to compare with, such as one that no schedule is shorter than.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bound {
     /// Seconds.
@@ -183,7 +183,7 @@ fn summary(trace: &Trace, timeline: &Timeline, bound: Option<&Bound>) -> String 
     let mut text =
         format!("{} on {}, makespan {}", count(tasks, "task"), count(workers, "worker"), nanos(trace.end as f64));
     if let Some(bound) = bound.filter(|bound| bound.seconds > 0.0) {
-        let _ = write!(text, ": {:.2} times the lower bound", trace.end as f64 * 1e-9 / bound.seconds);
+        let _ = write!(text, ": {:.2} times the {}", trace.end as f64 * 1e-9 / bound.seconds, bound.name);
     }
     text
 }

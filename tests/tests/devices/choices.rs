@@ -20,7 +20,7 @@ fn refused(devices: &str) -> String {
 fn mistakes_are_named() {
     assert_eq!(
         refused("fake:x"),
-        "found `fake:x`, expected `none`, `all`, or drivers like `opencl` and devices like `cuda:0`, joined by commas"
+        "found `fake:x`, expected `none` alone, `all`, or drivers like `opencl` and devices like `cuda:0`, joined by commas"
     );
     assert_eq!(refused("fke"), "there is no driver `fke`: those that were found are fake");
     assert_eq!(refused("fake:18"), "there is no device `fake:18`: the driver `fake` has 18");

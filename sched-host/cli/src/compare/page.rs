@@ -1,7 +1,9 @@
 //! The comparison as a page: one self-contained HTML file.
 
-use super::table::{cells, header};
+use super::table::{cells, header, left_out};
+use crate::pictures::LOWER_BOUND;
 use crate::simulate::report::{Failed, Report};
+use sched_text::count;
 use sched_text::xml::escaped;
 use sched_trace::{Bound, Gantt, Trace, gantt};
 use std::fmt::Write as _;
@@ -36,9 +38,17 @@ pub(super) fn html(comparison: &Report, traces: &[Trace]) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{workload} on {platform}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{workload}</h1>\n"
     );
-    let _ = write!(page, "<p>{} tasks on {platform} ({} workers), simulated", comparison.tasks, comparison.workers);
-    if let Some(bound) = comparison.bound() {
-        let _ = write!(page, "; no schedule is shorter than {bound:.6} s");
+    let _ = write!(
+        page,
+        "<p>{} on {platform} ({}), simulated",
+        count(comparison.tasks as u64, "task"),
+        count(comparison.workers as u64, "worker")
+    );
+    if let Some(Bound { seconds, name }) = comparison.bound() {
+        let _ = match comparison.bounds_hold {
+            true => write!(page, "; no schedule is shorter than {seconds:.6} s"),
+            false => write!(page, " with noise; the {name} is {seconds:.6} s, and schedules may be shorter"),
+        };
     }
     page.push_str(".</p>\n");
     table(&mut page, comparison);
@@ -81,22 +91,24 @@ fn table(page: &mut String, comparison: &Report) {
     }
     page.push_str("</table>\n");
     if comparison.runs.iter().any(|contender| contender.planned) {
-        let _ = writeln!(page, "<p>{}</p>", super::table::LEFT_OUT);
+        let _ = writeln!(page, "<p>{}</p>", left_out(comparison));
     }
 }
 
 /// A bar for each makespan, with the bound as a line across them.
 fn bars(page: &mut String, comparison: &Report) {
     let makespans = comparison.runs.iter().map(|contender| contender.makespan_s);
-    let longest = makespans.chain(comparison.bound()).fold(f64::MIN_POSITIVE, f64::max);
-    page.push_str("<h2>Makespan against the lower bound (dashed)</h2>\n<table class=\"bars\">\n");
+    let bound = comparison.bound();
+    let longest = makespans.chain(bound.iter().map(|bound| bound.seconds)).fold(f64::MIN_POSITIVE, f64::max);
+    let name = bound.as_ref().map_or(LOWER_BOUND, |bound| &bound.name);
+    let _ = write!(page, "<h2>Makespan against the {name} (dashed)</h2>\n<table class=\"bars\">\n");
     for contender in &comparison.runs {
         let (name, width) = (escaped(&contender.policy), 100.0 * contender.makespan_s / longest);
         let class = if contender.planned { " class=\"planned\"" } else { "" };
         let _ = write!(page, "<tr{class}><td>{name}</td><td><div class=\"track\">");
         let _ = write!(page, "<div class=\"bar\" style=\"width:{width:.2}%\"></div>");
-        if let Some(bound) = comparison.bound() {
-            let _ = write!(page, "<div class=\"line\" style=\"left:{:.2}%\"></div>", 100.0 * bound / longest);
+        if let Some(Bound { seconds, .. }) = bound {
+            let _ = write!(page, "<div class=\"line\" style=\"left:{:.2}%\"></div>", 100.0 * seconds / longest);
         }
         let ratio = contender.ratio_to_bound.map_or_else(String::new, |ratio| format!(", {ratio:.2} × bound"));
         let _ = writeln!(page, "</div></td><td>{:.4} s{ratio}</td></tr>", contender.makespan_s);
@@ -107,7 +119,7 @@ fn bars(page: &mut String, comparison: &Report) {
 /// The schedules on one time axis.
 fn schedules(page: &mut String, comparison: &Report, traces: &[Trace]) {
     let until = comparison.longest();
-    let bound = comparison.bound().map(|seconds| Bound { seconds, name: "lower bound".to_owned() });
+    let bound = comparison.bound();
     page.push_str("<h2>Schedules</h2>\n");
     for (number, (contender, trace)) in comparison.runs.iter().zip(traces).enumerate() {
         let options = Gantt { title: Some(contender.policy.clone()), bound: bound.clone(), until };

@@ -6,8 +6,7 @@ use crate::simulate::case::{Case, Recording};
 use crate::simulate::report::Failed;
 use crate::table::table;
 use miette::IntoDiagnostic;
-use sched_sim::Noise;
-use sched_text::median;
+use sched_text::{count, median};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::Write;
@@ -71,7 +70,7 @@ pub(super) fn run(
         failed.extend(without);
         Ok(())
     };
-    if noise != Noise::default() {
+    if !noise.is_none() {
         simulate(&case, &mut |place, makespan| rows[place].undisturbed_s = Some(makespan))?;
     }
     case.noise = noise;
@@ -127,7 +126,7 @@ impl Seeds {
     fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "workload  {}, {} tasks", self.workload, self.tasks);
+        let _ = writeln!(text, "workload  {}, {}", self.workload, count(self.tasks as u64, "task"));
         let _ = writeln!(text, "platform  {}", self.platform);
         let (first, count) = (self.seeds.first().copied().unwrap_or(0), self.seeds.len());
         let _ = writeln!(text, "seeds     {count}, from {first}");

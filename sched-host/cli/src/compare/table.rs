@@ -2,6 +2,7 @@
 
 use crate::simulate::report::{Failed, Report, Run};
 use crate::table::table;
+use sched_text::count;
 use std::fmt::Write as _;
 
 /// Column titles.
@@ -29,25 +30,33 @@ pub(super) fn cells(comparison: &Report, contender: &Run) -> Vec<String> {
 }
 
 /// What static schedules leave out.
-pub(super) const LEFT_OUT: &str = "(static): planned from the whole graph, without the initial loading of data, transfers that \
-                                   wait for each other, sizes of memories, and overheads; no run can be expected to reach it";
+pub(super) fn left_out(comparison: &Report) -> String {
+    let rest = match comparison.bounds_hold {
+        true => "and overheads; no run can be expected to reach it",
+        false => "overheads, and noise",
+    };
+    format!(
+        "(static): planned from the whole graph, without the initial loading of data, transfers that wait for each \
+         other, sizes of memories, {rest}"
+    )
+}
 
 /// The comparison as text.
 pub(super) fn text(comparison: &Report) -> String {
     let Report { workload, platform, workers, tasks, bounds_s, .. } = comparison;
     let mut shown = String::new();
     // Writing to a string cannot fail.
-    let _ = writeln!(shown, "workload  {workload}, {tasks} tasks");
-    let _ = writeln!(shown, "platform  {platform} ({workers} workers)");
+    let _ = writeln!(shown, "workload  {workload}, {}", count(*tasks as u64, "task"));
+    let _ = writeln!(shown, "platform  {platform} ({})", count(*workers as u64, "worker"));
     if let Some(bounds) = bounds_s {
-        let _ = writeln!(shown, "bound     {:.6} s: no schedule is shorter", bounds.best());
+        let _ = writeln!(shown, "bound     {:.6} s{}", bounds.best(), comparison.bound_says());
         let _ = writeln!(shown, "          {bounds}");
     }
     let header = header(comparison);
     let (columns, rows) = (header.len(), comparison.runs.iter().map(|contender| cells(comparison, contender)));
     let _ = writeln!(shown, "\n{}", table(header, rows, 1..columns));
     if comparison.runs.iter().any(|contender| contender.planned) {
-        let _ = writeln!(shown, "\n{LEFT_OUT}");
+        let _ = writeln!(shown, "\n{}", left_out(comparison));
     }
     for contender in &comparison.runs {
         for fault in &contender.faults {

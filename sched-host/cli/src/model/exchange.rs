@@ -4,7 +4,8 @@ use crate::format::{FormatOptions, text_or_json};
 use crate::hints::PLATFORM;
 use crate::json;
 use crate::reports;
-use crate::values::machine_name;
+use crate::values::{machine_name, up_to};
+use crate::variables::variable;
 use miette::{IntoDiagnostic, WrapErr};
 use sched_model::Bus;
 use sched_model::starpu::{CodeletFile, Sampling, directories, host_name};
@@ -15,6 +16,9 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// Maximum number of devices of a kind: a file has a model for each.
+const MOST_DEVICES: usize = 4096;
 
 /// Import models that StarPU measured
 ///
@@ -78,8 +82,8 @@ pub(super) struct ExportArgs {
     energy: bool,
 
     /// Number of devices of each kind (CUDA and so on), which StarPU numbers individually
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    devices: u32,
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = up_to(MOST_DEVICES))]
+    devices: usize,
 
     /// Overwrite existing files
     #[arg(long)]
@@ -114,17 +118,13 @@ struct Exported {
     files: Vec<String>,
 }
 
-fn env(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
 const fn quantity(energy: bool) -> Quantity {
     if energy { Quantity::Energy } else { Quantity::Time }
 }
 
 pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let host = args.host.clone().unwrap_or_else(|| host_name(env));
-    let default = || directories(env).into_iter().find(|directory| directory.exists());
+    let host = args.host.clone().unwrap_or_else(|| host_name(variable));
+    let default = || directories(variable).into_iter().find(|directory| directory.exists());
     let Some(directory) = args.directory.clone().or_else(default) else {
         return Err(miette::miette!(
             help = "name the directory with `codelets` and `bus` in it",
@@ -228,7 +228,7 @@ fn refuse_known<'a>(store: &Store, names: impl Iterator<Item = &'a String>) -> m
 }
 
 pub(super) fn export(args: &ExportArgs, store: &Store, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let host = args.host.clone().unwrap_or_else(|| host_name(env));
+    let host = args.host.clone().unwrap_or_else(|| host_name(variable));
     if let Some(name) = &args.bus {
         return export_bus(args, name, &host, out);
     }
@@ -243,7 +243,7 @@ pub(super) fn export(args: &ExportArgs, store: &Store, out: &mut dyn Write) -> m
             }
             stored => stored?,
         };
-        let file = CodeletFile::export(&stored.kind, &stored.measurements, quantity(args.energy), args.devices);
+        let file = CodeletFile::export(&stored.kind, &stored.measurements, quantity(args.energy), args.devices as u32);
         let path = Sampling::codelet_path(&args.directory, name, &host);
         refuse_existing(args, &path)?;
         // Models of the other quantity only are skipped.

@@ -6,6 +6,7 @@ use crate::policy::PolicyOptions;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, shared_cores};
 use crate::values::positive;
+use crate::variables::variable;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use sched_cluster::{Cluster, ClusterError};
 use sched_machine::topology::{BindingPlan, Topology};
@@ -59,7 +60,7 @@ struct Measured {
 /// # Errors
 /// If a rank cannot measure, or `out` cannot be written.
 pub(super) fn run(args: &RanksArgs, registry: &Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let ranks = Ranks::of(args.ranks, |name| std::env::var(name).ok())?;
+    let ranks = Ranks::of(args.ranks, variable)?;
     let ranks = ranks.ok_or_else(|| {
         miette!(
             help = "start it with `mpirun -n 2 sched platform ranks`, or say --ranks 2",

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 ///
 /// `message` describes the problem. Where known, there are also `severity` (`warning` or `advice`; an error without),
 /// `code`, `help`, `file`, `line` and `column` (from 1), `causes` (messages, from the outermost to the innermost), and
-/// `errors`: its parts, in the same form.
+/// `errors`: its parts, in the same form, behind its cause where that says more than its message.
 pub(super) fn error(error: &dyn Diagnostic) -> Value {
     with_source(error, error.source_code())
 }
@@ -36,7 +36,10 @@ fn with_source(error: &dyn Diagnostic, source: Option<&dyn SourceCode>) -> Value
         cause = inner.source();
     }
     let parts = error.related().into_iter().flatten();
-    let parts: Vec<Value> = parts.map(|part| with_source(part, part.source_code().or(source))).collect();
+    let parts = parts.map(|part| with_source(part, part.source_code().or(source)));
+    let cause = error.diagnostic_source().map(self::error);
+    let says_more = |cause: &Value| cause.as_object().is_some_and(|keys| keys.len() > 1);
+    let parts: Vec<Value> = cause.filter(says_more).into_iter().chain(parts).collect();
     for (key, list) in [("causes", causes), ("errors", parts)] {
         if !list.is_empty() {
             object.insert(key.to_owned(), list.into());
@@ -81,6 +84,21 @@ mod tests {
         let first = &object["errors"][0];
         assert_eq!((&first["file"], &first["line"], &first["column"]), (&"t.stg".into(), &3.into(), &3.into()));
         assert!(first["message"].as_str().is_some_and(|message| message.contains("processing time")), "{object}");
+    }
+
+    #[test]
+    fn a_cause_keeps_its_place_and_its_help() {
+        let object = error(&Outer(sched_policy::parse("a.kdl", "policy \"a\" {").expect_err("it is malformed")));
+        assert_eq!((&object["message"], &object["causes"][0]), (&"outer".into(), &object["errors"][0]["message"]));
+        let first = &object["errors"][0]["errors"][0];
+        assert_eq!((&first["file"], &first["line"]), (&"a.kdl".into(), &1.into()), "{object}");
+        #[derive(Debug, thiserror::Error, Diagnostic)]
+        #[error("outer")]
+        struct Outer(
+            #[source]
+            #[diagnostic_source]
+            sched_text::Findings,
+        );
     }
 
     #[test]

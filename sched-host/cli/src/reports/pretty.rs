@@ -39,8 +39,8 @@ fn handler(plain: bool, width: usize) -> MietteHandler {
     options.build()
 }
 
-/// Shows an error and then its parts in the same way. (miette puts the heading `Error:` above each part, which adds
-/// nothing: the mark before a message distinguishes errors from warnings.)
+/// Shows an error with its causes, and then their parts in the same way. (miette puts the heading `Error:` above each
+/// part, which adds nothing: the mark before a message distinguishes errors from warnings.)
 struct Pretty {
     one: MietteHandler,
 }
@@ -57,11 +57,15 @@ impl ReportHandler for Pretty {
 impl Pretty {
     fn with_parts(&self, alone: Alone<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.one.debug(&alone, f)?;
-        for part in alone.error.related().into_iter().flatten() {
-            writeln!(f)?;
-            // A part without a source text uses that of the whole.
-            let source = part.source_code().or(alone.source.as_ref().map(|excerpts| excerpts.0.0));
-            self.with_parts(Alone::new(part, source), f)?;
+        let mut one = Some(&alone);
+        while let Some(Alone { error, source, cause }) = one {
+            for part in error.related().into_iter().flatten() {
+                writeln!(f)?;
+                // A part without a source text uses that of the whole.
+                let source = part.source_code().or(source.as_ref().map(|excerpts| excerpts.0.0));
+                self.with_parts(Alone::new(part, source), f)?;
+            }
+            one = cause.as_deref();
         }
         Ok(())
     }
@@ -81,15 +85,17 @@ impl SourceCode for Text<'_> {
     }
 }
 
-/// An error without its parts. Of very long lines, the surroundings of the place are shown.
+/// An error and its causes without their parts. Of very long lines, the surroundings of the place are shown.
 struct Alone<'a> {
     error: &'a dyn Diagnostic,
     source: Option<Excerpts<Text<'a>>>,
+    cause: Option<Box<Alone<'a>>>,
 }
 
 impl<'a> Alone<'a> {
     fn new(error: &'a dyn Diagnostic, source: Option<&'a dyn SourceCode>) -> Alone<'a> {
-        Alone { error, source: source.map(Text).map(Excerpts) }
+        let cause = error.diagnostic_source().map(|cause| Box::new(Alone::new(cause, cause.source_code())));
+        Alone { error, source: source.map(Text).map(Excerpts), cause }
     }
 }
 
@@ -141,7 +147,11 @@ impl Diagnostic for Alone<'_> {
     }
 
     fn diagnostic_source(&self) -> Option<&dyn Diagnostic> {
-        self.error.diagnostic_source()
+        // What is only a message is shown as one, without a mark of its own.
+        let is_message = |error: &dyn Diagnostic| {
+            error.code().is_none() && error.help().is_none() && error.labels().is_none() && error.url().is_none()
+        };
+        self.cause.as_deref().filter(|cause| !is_message(cause.error)).map(|cause| cause as &dyn Diagnostic)
     }
 }
 

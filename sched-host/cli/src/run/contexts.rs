@@ -10,7 +10,6 @@ use crate::log;
 use crate::pictures::PictureFiles;
 use crate::table::table;
 use miette::{WrapErr, miette};
-use sched_policy::Source;
 use sched_runtime::Runtime;
 use sched_runtime::context::{Governor, SchedContext};
 use sched_workloads::linalg::Precision;
@@ -54,10 +53,6 @@ impl<W: Workload> Series<'_, W> {
                 "several --policy are for comparing runs, and this is one run"
             ));
         };
-        if let Some(policy) = &options.swap_to {
-            // Checked before anything runs.
-            Source::find(policy)?.policy()?;
-        }
         let goals = options.contexts.goals()?;
         let of = |wanted: &Wanted| format!("{} ({})", wanted.policy.as_deref().unwrap_or(given), wanted.name);
         let policies: Vec<String> = options.contexts.contexts.iter().map(of).collect();

@@ -7,6 +7,7 @@ use super::ranks::{Files, Together};
 use super::report::{Measured, Report, store_models, warn_of_faults};
 use super::watch::watch;
 use crate::beside::beside;
+use crate::format::text_or_json;
 use crate::log;
 use crate::pictures::PictureFiles;
 use crate::progress::Progress;
@@ -34,6 +35,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 #[derive(clap::Args, Clone, Debug)]
+#[command(mut_arg("format", text_or_json))]
 pub(super) struct Args {
     /// Tiles in a row of tiles; the matrix has tiles × tile-size rows
     #[arg(long, short = 'n', value_name = "N", default_value_t = 16, value_parser = positive, conflicts_with = "matrix")]
@@ -82,6 +84,7 @@ pub(super) fn factorise<W: OnRanks>(
 ) -> miette::Result<ExitCode> {
     let Args { tiles, tile_size, matrix: file, options, .. } = args;
     let options = &options.for_tasks_of(graph_of(W::NAME, 3, 1).as_ref())?;
+    options.check_devices()?;
     let meter = options.meter()?;
     let policies = options.policies()?;
     let runs = options.rounds(policies.len()).saturating_mul(policies.len());
@@ -110,7 +113,8 @@ pub(super) fn factorise<W: OnRanks>(
     }
     size::check::<W>(tiling, options.contexts.contexts.len().max(1))?;
     let helpers = helpers(options, &topology)?;
-    for warning in options.try_all(&policies, &registry, &topology)? {
+    let tried: Vec<String> = policies.iter().chain(&options.swap_to).cloned().collect();
+    for warning in options.try_all(&tried, &registry, &topology)? {
         progress.warn_once(&format!("warning: {warning}"));
     }
     let (matrix, unstored, workload) = (matrix.as_ref(), RefCell::default(), PhantomData);

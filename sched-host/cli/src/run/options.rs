@@ -14,6 +14,7 @@ use crate::start::start_all;
 use crate::streams::{Sink, Target};
 use crate::task_options::TaskOptions;
 use crate::values::{SeedOption, positive, seconds, up_to};
+use crate::variables::variable;
 use miette::miette;
 use sched_graph::TaskGraph;
 use sched_machine::energy::{EnergyError, EnergyMeter};
@@ -144,7 +145,12 @@ impl Options {
     /// # Errors
     /// If this is a process of `mpirun`, and the program knows no MPI.
     pub(super) fn ranks(&self) -> miette::Result<Option<Ranks>> {
-        Ranks::of(self.ranks, |name| std::env::var(name).ok())
+        Ranks::of(self.ranks, variable)
+    }
+
+    /// Refuses options for devices where there are none.
+    pub(super) fn check_devices(&self) -> miette::Result<()> {
+        self.devices.check()
     }
 
     /// Refuses what several ranks cannot have. The command line does so for `--ranks`, and knows nothing of `mpirun`.
@@ -218,7 +224,7 @@ impl Options {
     pub(super) fn store(&self, topology: &Topology) -> Result<Store, ModelError> {
         let directory = match &self.models {
             Some(directory) => directory.clone(),
-            None => default_directory(|name| std::env::var(name).ok())?,
+            None => default_directory(variable)?,
         };
         Ok(Store::new(directory, Fingerprint::of_this_machine(topology)))
     }

@@ -1,10 +1,10 @@
 //! The problem of a run: matrix, tiles and workers.
 
-use crate::pictures::{Beside, PictureFiles};
+use crate::pictures::{Beside, LOWER_BOUND, PictureFiles};
 use crate::streams::Sink;
 use miette::miette;
 use sched_graph::{TaskGraph, generate, to_json};
-use sched_trace::{Trace, measured_bound};
+use sched_trace::{Bound, Trace, measured_bound};
 use sched_workloads::linalg::Precision;
 use serde::Serialize;
 use std::io::Write;
@@ -67,9 +67,10 @@ impl Problem {
 
     /// Draws the run, with a lower bound from the durations of its tasks.
     pub(super) fn draw(&self, trace: &Trace, files: PictureFiles, out: &mut dyn Write) -> miette::Result<()> {
-        let bound = self.graph().and_then(|graph| measured_bound(trace, &graph));
+        let seconds = self.graph().and_then(|graph| measured_bound(trace, &graph));
+        let bound = seconds.map(|seconds| Bound { seconds, name: LOWER_BOUND.to_owned() });
         let workload = format!("{}: {}", self.workload, self.line().1);
-        files.write(trace, Beside { workload: &workload, bound, until: None }, out)
+        files.write(trace, Beside { workload: &workload, bound: bound.as_ref(), until: None }, out)
     }
 
     /// Writes the graph of the run. What the generator of such graphs knows beside what was submitted is added: the

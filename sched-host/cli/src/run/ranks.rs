@@ -22,7 +22,6 @@ use parking_lot::Mutex;
 use recorded::Recorded;
 use sched_cluster::{Cluster, ClusterError};
 use sched_machine::topology::Topology;
-use sched_policy::Source;
 use sched_runtime::context::{Governor, SchedContext};
 use sched_tree::plugin::Registry;
 use sched_workloads::linalg::{Entries, Tiling};
@@ -240,11 +239,9 @@ impl Together<'_> {
             ));
         };
         let policy = policy.clone();
-        if let Some(policy) = &self.options.swap_to {
-            // Checked before anything runs.
-            Source::find(policy)?.policy()?;
-        }
         let options = self.options.of_rank(&self.topology, self.ranks.here());
+        // Checked before anything runs.
+        options.try_all(self.options.swap_to.as_slice(), &self.registry, &self.topology)?;
         self.problem.workers = options.worker_count(&self.topology);
         let start = || options.start(&self.registry, &self.topology, &policy);
         let (problem, ranks, topology) = (&self.problem, self.ranks, &self.topology);

@@ -1,5 +1,6 @@
 //! Reports of simulations, as text and JSON.
 
+mod contexts;
 mod nodes;
 
 use super::case::Case;
@@ -7,13 +8,15 @@ use super::setup::CostsOption;
 use crate::hypervisor::HypervisorReport;
 use crate::json;
 use crate::log::{self, Said};
+use crate::pictures::LOWER_BOUND;
 use crate::table::table;
+use contexts::Ran;
 use miette::IntoDiagnostic;
 use sched_graph::bound::Bounds;
 use sched_sim::cluster::NodeStats;
 use sched_sim::{ContextStats, SimOutcome, WorkerStats};
-use sched_text::ranges;
-use sched_trace::{Activity, Timeline, Trace};
+use sched_text::count;
+use sched_trace::{Activity, Bound, Timeline, Trace};
 use sched_tree::Fault;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -32,8 +35,10 @@ pub(crate) struct Report {
     pub(crate) tasks: usize,
     costs: CostsOption,
     seed: u64,
-    /// `null` for very large graphs.
+    /// Of the lengths that schedulers expect; `null` for very large graphs.
     pub(crate) bounds_s: Option<Bounds>,
+    /// Whether no schedule is shorter than `bounds_s`: not with noise, by which kernels may take less than expected.
+    pub(crate) bounds_hold: bool,
     pub(crate) runs: Vec<Run>,
     /// Policies that did not complete.
     pub(crate) failed: Vec<Failed>,
@@ -53,7 +58,7 @@ pub(crate) struct Run {
     /// Whether it is a static schedule, computed from the whole graph.
     pub(crate) planned: bool,
     pub(crate) makespan_s: f64,
-    /// Ratio of the makespan to the largest lower bound.
+    /// Ratio of the makespan to the largest lower bound; `null` for simulations with noise, and where the bound is 0.
     pub(crate) ratio_to_bound: Option<f64>,
     /// `null` where the graph has no numbers of operations.
     pub(crate) gflops: Option<f64>,
@@ -86,40 +91,6 @@ pub(crate) struct Run {
     pub(crate) faults: Vec<Fault>,
     /// What was logged.
     log: Vec<Said>,
-}
-
-/// The workload in one context.
-#[derive(Serialize)]
-struct Ran {
-    context: String,
-    /// The policy at the start.
-    policy: String,
-    /// The policy swapped in, with the time and number of ended tasks.
-    swap: Option<Swap>,
-    workers: Vec<u32>,
-    tasks: u64,
-    makespan_s: f64,
-}
-
-#[derive(Serialize)]
-struct Swap {
-    policy: String,
-    at_s: f64,
-    after_tasks: u64,
-}
-
-impl Ran {
-    fn of(context: &ContextStats) -> Ran {
-        let swap = context.swaps.last().map(|swap| Swap {
-            policy: swap.policy.clone(),
-            at_s: swap.at.as_secs_f64(),
-            after_tasks: swap.after_tasks,
-        });
-        let (name, policy, workers) =
-            (context.name.clone(), context.policy.clone(), context.workers.iter().map(|worker| worker.0).collect());
-        let makespan_s = context.makespan.as_secs_f64();
-        Ran { context: name, policy, swap, workers, tasks: context.tasks, makespan_s }
-    }
 }
 
 #[derive(Serialize)]
@@ -279,8 +250,11 @@ impl Report {
         let (graph, platform) = (&case.graph, &case.platform);
         let small = graph.tasks.len() <= MOST_FOR_BOUNDS;
         let bounds_s = small.then(|| platform.bounds(graph, &case.dependencies()).ok()).flatten();
-        for run in &mut runs {
-            run.ratio_to_bound = bounds_s.map(|bounds| bounds.ratio(run.makespan_s));
+        let bounds_hold = case.noise.is_none();
+        // Static schedules are planned with the lengths of which the bounds are.
+        for run in runs.iter_mut().filter(|run| bounds_hold || run.planned) {
+            run.ratio_to_bound =
+                bounds_s.filter(|bounds| bounds.best() > 0.0).map(|bounds| bounds.ratio(run.makespan_s));
         }
         Report {
             workload: graph.name.clone(),
@@ -290,14 +264,21 @@ impl Report {
             costs,
             seed: case.seed,
             bounds_s,
+            bounds_hold,
             runs,
             failed,
         }
     }
 
-    /// The largest lower bound of the makespan, in seconds, if there is one.
-    pub(crate) fn bound(&self) -> Option<f64> {
-        self.bounds_s.map(|bounds| bounds.best())
+    /// The largest lower bound of the makespan, if there is one.
+    pub(crate) fn bound(&self) -> Option<Bound> {
+        let name = if self.bounds_hold { LOWER_BOUND } else { "bound without noise" };
+        self.bounds_s.map(|bounds| Bound { seconds: bounds.best(), name: name.to_owned() })
+    }
+
+    /// What the largest lower bound says of schedules, behind its value.
+    pub(crate) fn bound_says(&self) -> &'static str {
+        if self.bounds_hold { ": no schedule is shorter" } else { " without noise, by which schedules may be shorter" }
     }
 
     /// The longest makespan, in seconds.
@@ -333,7 +314,7 @@ impl Report {
             let _ = writeln!(text, "{name:<9} {value}");
         };
         line("workload", format_args!("{}", self.workload));
-        line("platform", format_args!("{} ({} workers)", self.platform, self.workers));
+        line("platform", format_args!("{} ({})", self.platform, count(self.workers as u64, "worker")));
         // The table of contexts lists their policies.
         if run.contexts.is_empty() {
             line("policy", format_args!("{}", run.policy));
@@ -346,8 +327,9 @@ impl Report {
         if let Some(joules) = run.energy_j {
             line("energy", format_args!("{joules:.3} J"));
         }
-        if let (Some(bounds), Some(ratio)) = (&self.bounds_s, run.ratio_to_bound) {
-            line("bound", format_args!("{:.6} s: no schedule is shorter; ratio {ratio:.2}", bounds.best()));
+        if let Some(bounds) = &self.bounds_s {
+            let ratio = run.ratio_to_bound.map_or(String::new(), |ratio| format!("; ratio {ratio:.2}"));
+            line("bound", format_args!("{:.6} s{}{ratio}", bounds.best(), self.bound_says()));
             line("", format_args!("{bounds}"));
         }
         if let (Some(bytes), Some(transfers)) = (run.bytes_moved, run.transfers) {
@@ -373,21 +355,6 @@ impl Report {
 }
 
 impl Run {
-    fn context_table(&self) -> Option<String> {
-        let rows = self.contexts.iter().map(|ran| {
-            let policy = match &ran.swap {
-                Some(Swap { policy, at_s, after_tasks }) => {
-                    format!("{} → {policy} at {at_s:.6} s, after {after_tasks} tasks", ran.policy)
-                }
-                None => ran.policy.clone(),
-            };
-            let workers = ranges(ran.workers.iter().copied());
-            [ran.context.clone(), policy, workers, ran.tasks.to_string(), format!("{:.6}", ran.makespan_s)]
-        });
-        let header = ["CONTEXT", "POLICY", "WORKERS", "TASKS", "MAKESPAN (S)"];
-        (!self.contexts.is_empty()).then(|| table(header, rows, 3..header.len()))
-    }
-
     fn worker_table(&self) -> String {
         let rows = self.per_worker.iter().map(|worker| {
             [

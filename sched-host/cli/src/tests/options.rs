@@ -67,6 +67,17 @@ fn shared_options_have_the_same_name_and_help_everywhere() {
 }
 
 #[test]
+fn only_commands_that_draw_take_formats_of_drawings() {
+    for (words, command) in commands() {
+        let Some(arg) = option(&command, "format") else { continue };
+        let takes = |format: &str| arg.get_possible_values().iter().any(|value| value.matches(format, false));
+        let of = |names: &[&str]| names.iter().any(|name| words == format!("sched {name}"));
+        assert_eq!(takes("svg"), of(&["tree", "topology", "graph"]), "{words}");
+        assert_eq!(takes("dot"), of(&["tree", "topology", "graph", "check"]), "{words}");
+    }
+}
+
+#[test]
 fn workers_are_a_number_or_a_list_of_numbers() {
     for (words, command) in commands() {
         let Some(arg) = option(&command, "workers") else { continue };
@@ -158,6 +169,51 @@ fn the_standard_streams_are_given_once() {
     assert!(code == 2 && display_text.contains("`-` is given 2 times for the standard input"), "{display_text}");
     assert!(refused("sched simulate lu --trace - --gantt -").is_some());
     assert!(refused("sched simulate - --gantt -").is_none());
+    for line in [
+        "sched simulate - --goals -",
+        "sched simulate - --swap-to=-@1ms",
+        "sched run lu --matrix - --swap-to -",
+        "sched simulate - --context a:policy=-,workers=0",
+        "sched simulate lu --policy=-,-+mct.beta=2.0",
+        "sched simulate - --policy=-#a",
+    ] {
+        let (code, text) = refused(line).unwrap_or_else(|| panic!("{line}: there is one standard input"));
+        assert!(code == 2 && text.contains("for the standard input"), "{line}: {text}");
+    }
+    for line in ["sched simulate lu --policy=-#a,-#b", "sched simulate lu --policy - --trace -"] {
+        assert!(refused(line).is_none(), "{line}");
+    }
+}
+
+#[test]
+fn an_output_does_not_replace_what_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
+    let (read, link) = (file("x.json"), file("link.json"));
+    std::fs::write(&read, "{}").expect("it can be written");
+    std::os::unix::fs::symlink(&read, &link).expect("a link");
+    let dotted = format!("{}/./x.json", folder.path().display());
+    let refused = |words: &[&str]| {
+        let words: Vec<OsString> = ["sched"].iter().chain(words).map(OsString::from).collect();
+        understood(&words).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    for output in [&read, &link, &dotted] {
+        for input in [&read, &link] {
+            let error = refused(&["simulate", input, "--trace", output]);
+            assert!(error.contains(&format!("`{output}` is given for --trace, which would replace")), "{error}");
+        }
+    }
+    let policy = format!("a:policy={read}#one+mct.beta=2.0");
+    for words in [
+        ["run", "lu", "--matrix", &read, "--record", &read],
+        ["compare", "lu", "--policy", &format!("tree-ws,{read}"), "--html", &link],
+        ["simulate", "lu", "--swap-to", &format!("{read}@1ms"), "--events", &read],
+        ["simulate", "lu", "--context", &policy, "--events", &read],
+        ["simulate", "lu", "--goals", &read, "--events", &read],
+    ] {
+        assert!(refused(&words).contains("would replace what the command reads"), "{words:?}");
+    }
+    assert_eq!(refused(&["simulate", &read, "--trace", &file("y.json")]), "");
 }
 
 #[test]

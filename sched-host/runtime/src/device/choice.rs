@@ -39,7 +39,7 @@ pub struct DeviceChoice {
 pub enum DeviceError {
     /// The text does not name devices.
     #[error(
-        "found `{found}`, expected `none`, `all`, or drivers like `opencl` and devices like `cuda:0`, joined by commas"
+        "found `{found}`, expected `none` alone, `all`, or drivers like `opencl` and devices like `cuda:0`, joined by commas"
     )]
     #[diagnostic(code(sched::devices::text), help("`sched topology` lists the devices"))]
     Text {
@@ -235,6 +235,7 @@ impl FromStr for DeviceChoice {
 
     fn from_str(text: &str) -> Result<DeviceChoice, DeviceError> {
         let mut choice = DeviceChoice::default();
+        let has_none = text.split(',').any(|word| word.trim() == "none");
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty() && *word != "none") {
             let wrong = || DeviceError::Text { found: word.to_owned() };
             if word == "all" {
@@ -250,6 +251,9 @@ impl FromStr for DeviceChoice {
                 return Err(wrong());
             }
             choice.named.push((name.to_owned(), number));
+        }
+        if has_none && !choice.is_none() {
+            return Err(DeviceError::Text { found: text.to_owned() });
         }
         Ok(choice)
     }
