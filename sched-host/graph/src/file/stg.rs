@@ -41,7 +41,7 @@ pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
         && !is_whole(&rows, declared as usize)
     {
         let lines = match rows.len() == declared as usize {
-            true => format!("{declared}, with the dummy task of one end"),
+            true => format!("{} and one dummy task", declared.saturating_sub(1)),
             false => rows.len().to_string(),
         };
         problems.report_with(

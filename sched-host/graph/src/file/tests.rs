@@ -156,7 +156,7 @@ fn a_standard_task_graph_that_is_cut_or_names_a_task_twice_is_refused() {
     let cut: String = whole.lines().take(4).map(|line| format!("{line}\n")).collect();
     insta::assert_snapshot!(wrong("t.stg", &cut), @"
     cannot read a standard task graph from `t.stg`: one problem
-    line 1, column 1: it says 3 tasks, and there are lines for 3, with the dummy task of one end (5 lines are expected, with the dummy tasks at both ends)
+    line 1, column 1: it says 3 tasks, and there are lines for 2 and one dummy task (5 lines are expected, with the dummy tasks at both ends)
     ");
     insta::assert_snapshot!(wrong("t.stg", &whole.replace("2 2 3", "2 3 3")), @"
     cannot read a standard task graph from `t.stg`: one problem
