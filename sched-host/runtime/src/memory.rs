@@ -148,6 +148,14 @@ impl Memories {
         self.of_worker.iter().copied().min().unwrap_or(MemoryNode(0))
     }
 
+    /// The memory node of data that a thread registers, which may be a worker: what it has made is in the host's memory,
+    /// also where it drives a device.
+    pub(crate) fn of_new_data(&self, by: Option<WorkerId>) -> MemoryNode {
+        by.map(|worker| self.node_of(worker))
+            .filter(|node| self.device(*node).is_none())
+            .unwrap_or_else(|| self.first())
+    }
+
     /// The memory node of a worker.
     pub(crate) fn node_of(&self, worker: WorkerId) -> MemoryNode {
         self.of_worker[worker.index()]

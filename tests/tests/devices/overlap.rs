@@ -85,6 +85,24 @@ fn a_trace_shows_the_kernels_of_a_device_without_threads() {
     assert!(begin.is_some() && begin < end, "{:?}", trace.events);
 }
 
+/// The thread that drives the device registers it, and has it in the host's memory.
+#[test]
+fn what_the_end_of_a_task_on_a_device_registers_is_not_on_the_device() {
+    let runtime = with_devices("fake:16").policy("tree-eager").build().expect("it starts");
+    let (on_device, on_core) = (scale(&runtime, On::Devices), scale(&runtime, On::Cores));
+    let array = runtime.array(vec![1.0; 8]);
+    let (give, take) = channel();
+    let submitter = (*runtime).clone();
+    let register = move |_: &Outcome| give.send(submitter.array(vec![7.0; 8])).expect("the test waits for it");
+    runtime.task_with(&on_device, 10.0, (&array,)).on_end(register).submit().expect("it is taken");
+    let registered = take.recv_timeout(Duration::from_secs(60)).expect("the task ends");
+    assert_eq!(*runtime.read(&registered).expect("it was registered"), [7.0; 8]);
+    for (codelet, expected) in [(&on_core, 14.0), (&on_device, 28.0)] {
+        runtime.task_with(codelet, 2.0, (&registered,)).submit().expect("it is taken");
+        assert_eq!(*runtime.read(&registered).expect("it was computed"), [expected; 8]);
+    }
+}
+
 /// An implementation that is a closure runs while the device executes the kernel of another task.
 #[test]
 fn a_closure_behind_a_kernel_belongs_to_its_own_task() {

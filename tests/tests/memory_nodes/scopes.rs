@@ -109,6 +109,14 @@ fn what_the_program_cannot_use_is_an_error() {
     for refused in refused {
         assert!(matches!(&refused, Err(DataError::Loan(why)) if why.contains("has ended")), "{refused:?}");
     }
+    for runtime in runtimes() {
+        let values = vec![1u64; 10];
+        let x = runtime.scope(|scope| scope.array_ref(&values)).expect("nothing failed");
+        drop(values);
+        for refused in [runtime.prefetch(&x, 0), runtime.wont_use(&x), runtime.invalidate(&x)] {
+            assert!(matches!(&refused, Err(DataError::Loan(why)) if why.contains("has ended")), "{refused:?}");
+        }
+    }
     assert!(runtime.unregister(x).expect("no error").is_err() && runtime.unregister(y).expect("no error").is_err());
     runtime.wait_all().expect("nothing fails");
 }

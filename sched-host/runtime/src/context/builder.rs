@@ -118,7 +118,7 @@ impl<'a> ContextBuilder<'a> {
         context.tree.set_context(ContextFacts { name: self.name.clone(), user_data: self.user_data });
         context.tree.swap(parts, &|| core.roster.renew()).map_err(|error| ContextError::of_swap(&self.name, error))?;
         context.tree.forget_past();
-        context.set_priorities(&self.priorities, core.bound.is_some());
+        context.set_priorities(&self.priorities, core.bound.is_some() || core.is_ending.load(SeqCst));
         {
             let mut config = context.config.lock();
             *config = ContextConfig::new(self.name, policy, workers);

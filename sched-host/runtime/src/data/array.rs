@@ -242,7 +242,7 @@ pub(crate) fn register_whole<T>(
 ) -> Arc<DataHeader> {
     let storage = match &core.backend.memories {
         Some(memories) => {
-            let node = this_worker(core).map_or(memories.first(), |worker| memories.node_of(worker));
+            let node = memories.of_new_data(this_worker(core));
             storage.spread(memories, node)
         }
         None => storage,

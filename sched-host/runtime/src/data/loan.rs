@@ -3,8 +3,8 @@
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::ptr::NonNull;
 
-/// Whether lent values may be used. Whoever uses them holds the lock for reading; the end of the scope takes it for
-/// writing, and nobody uses them afterwards.
+/// Whether lent values may be used. Whoever uses them, or copies them to or from another memory node, holds the lock for
+/// reading; the end of the scope takes it for writing, and nobody uses them afterwards.
 pub(crate) struct Loan {
     is_open: RwLock<bool>,
     is_writable: bool,
@@ -23,10 +23,15 @@ impl Loan {
     /// # Panics
     /// If the scope has ended, or for a write of what was lent for reading.
     pub(crate) fn enter(&self, writes: bool) -> RwLockReadGuard<'_, bool> {
-        let open = self.is_open.read_recursive();
-        assert!(*open, "{ENDED}");
+        let open = self.try_enter().unwrap_or_else(|why| panic!("{why}"));
         assert!(self.is_writable || !writes, "{READ_ONLY}");
         open
+    }
+
+    /// Begins a copy from or to the values; the reason if the scope has ended.
+    pub(crate) fn try_enter(&self) -> Result<RwLockReadGuard<'_, bool>, &'static str> {
+        let open = self.is_open.read_recursive();
+        if *open { Ok(open) } else { Err(ENDED) }
     }
 
     /// Whether a task may name the data, to write it or only to read it; the reason if not.

@@ -68,7 +68,7 @@ impl<'a, T: Clone + Send + Sync + 'static> ReplicatedData<'a, T> {
         let core = &self.submitter.core;
         match &core.backend.memories {
             Some(memories) => {
-                let node = this_worker(core).map_or(memories.first(), |worker| memories.node_of(worker));
+                let node = memories.of_new_data(this_worker(core));
                 Handle::replicated(self.value, self.size, core, node, memories)
             }
             None => Handle::new(self.value, self.size, core),

@@ -222,7 +222,8 @@ impl Storage {
         let mut tiles = spread.tiles.lock();
         for (node, elements) in tiles.let_go(region, spread.home) {
             spread.memories.note_freed(node, self.bytes(elements));
-            if tiles.is_used(node) {
+            // Who evicts from it gives it back.
+            if tiles.is_used(node) || self.is_pinned(spread, node) {
                 continue;
             }
             if spread.memories.device(node).is_some() {

@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::device::arena::Resident;
 use crate::task::record::TaskKey;
 use parking_lot::{Mutex, RwLockReadGuard};
-use sched_core::driver::{BufferId, DriverError};
+use sched_core::driver::{BufferId, DriverError, DriverErrorKind};
 use sched_core::{MemoryNode, WorkerId};
 use sched_graph::{PartId, Region, RegionOrder};
 use sched_model::DataShape;
@@ -84,6 +84,15 @@ impl Whole {
         Arc::new(DataHeader::special(size, runtime, |id| Places::Part(part(id))))
     }
 
+    /// Keeps the scope from ending that the values belong to, if they do, while they are copied.
+    ///
+    /// # Errors
+    /// If it has ended.
+    fn open_loan(&self) -> Result<Option<RwLockReadGuard<'_, bool>>, DriverError> {
+        let open = self.loan.as_ref().map(|loan| loan.try_enter()).transpose();
+        open.map_err(|why| DriverError::new(DriverErrorKind::Invalid, why))
+    }
+
     /// The region of all elements, and the size of one.
     pub(crate) fn shape(&self) -> (Region, u64) {
         (self.storage.layout().region(), self.element)
@@ -151,11 +160,13 @@ impl Part {
     /// # Errors
     /// If a device does not give or take them.
     pub(crate) fn bring(&self, worker: Option<WorkerId>, value: bool) -> Result<(), DriverError> {
+        let _loan = self.whole.open_loan()?;
         self.whole.storage.bring(&self.whole, &self.region, worker, value)
     }
 
     /// Brings the values to a node ahead of tasks. It is a reader's turn.
     pub(crate) fn bring_ahead(&self, node: MemoryNode) -> Result<(), DriverError> {
+        let _loan = self.whole.open_loan()?;
         self.whole.storage.bring_ahead(&self.whole, &self.region, node)
     }
 
@@ -272,6 +283,8 @@ impl Resident for Whole {
     }
 
     fn evict(self: Arc<Self>, device: &Device) -> Result<bool, DriverError> {
+        // What belonged to a scope that has ended has no place to go to. Its buffer goes with the last handle.
+        let Ok(_loan) = self.open_loan() else { return Ok(false) };
         self.storage.evict(&self, device)
     }
 }

@@ -209,13 +209,20 @@ impl Arena {
             staying.filter_map(|entry| entry.data.upgrade()).collect()
         };
         there.sort_by_key(|resident| resident.last_use(device.node));
+        // What fails for one datum is not the error of another that needs room.
+        let mut failed = None;
         for resident in there {
-            if resident.evict(device)? {
-                self.evictions.fetch_add(1, Relaxed);
-                return Ok(true);
+            match resident.evict(device) {
+                Ok(true) => {
+                    self.evictions.fetch_add(1, Relaxed);
+                    return Ok(true);
+                }
+                Ok(false) => {}
+                Err(error) if device.is_lost() => return Err(error),
+                Err(error) => failed = Some(error),
             }
         }
-        Ok(false)
+        failed.map_or(Ok(false), Err)
     }
 
     /// Notes whether the owner of data is about to give its buffer back. Nobody evicts it meanwhile.

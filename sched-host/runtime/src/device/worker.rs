@@ -260,6 +260,8 @@ impl Worker {
                 Start::Gone
             }
             (Err(payload), _) => {
+                // A closure that fails or panics may have put work on the device before, which uses the buffers.
+                let _ = device.finish(device.driver.mark(device.number, 0));
                 pin(&**job, device, false);
                 let outcome = unwound(task.slot, &task.taken, task.implementation, self.id, payload);
                 task.some_bad = false;

@@ -36,10 +36,10 @@ impl Submitter {
     /// been let go there. No effect with one memory node, or for data without replicas.
     ///
     /// # Errors
-    /// [`DataError::Foreign`] if the handle belongs to another runtime.
+    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if it is of no use any more.
     pub fn wont_use<D: Data>(&self, handle: &D) -> Result<(), DataError> {
         let header = handle.header();
-        self.check_own(header)?;
+        self.core.check_use(header, AccessMode::Read)?;
         if self.has_replicas(header) {
             if let Some(capture) = self.core.capture() {
                 capture.note_unused(header, self.core.submitted());
@@ -68,11 +68,11 @@ impl Submitter {
     /// ```
     ///
     /// # Errors
-    /// [`DataError::Foreign`] if the handle belongs to another runtime; [`DataError::NoMemoryNode`] if there is no such
+    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if it is of no use any more; [`DataError::NoMemoryNode`] if there is no such
     /// memory node.
     pub fn prefetch<D: Data>(&self, handle: &D, memory_node: u32) -> Result<(), DataError> {
         let header = handle.header();
-        self.check_own(header)?;
+        self.core.check_use(header, AccessMode::Read)?;
         let nodes = self.core.backend.memories.as_ref().map_or(1, |memories| memories.nodes());
         if memory_node as usize >= nodes {
             return Err(DataError::NoMemoryNode { node: memory_node, nodes });
@@ -104,16 +104,12 @@ impl Submitter {
     /// ```
     ///
     /// # Errors
-    /// [`DataError::Foreign`] if the handle belongs to another runtime.
+    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if it is of no use any more.
     pub fn invalidate<D: Data>(&self, handle: &D) -> Result<(), DataError> {
         let header = handle.header();
-        self.check_own(header)?;
+        self.core.check_use(header, AccessMode::ReadWrite)?;
         self.advise(header, AccessMode::ReadWrite, Advice::Invalid);
         Ok(())
-    }
-
-    fn check_own(&self, header: &DataHeader) -> Result<(), DataError> {
-        if header.runtime() == self.core.id { Ok(()) } else { Err(DataError::Foreign) }
     }
 
     /// Whether data may have replicas on several memory nodes.

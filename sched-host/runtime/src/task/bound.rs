@@ -6,7 +6,6 @@
 use super::failure::SubmitError;
 use crate::context::ContextCore;
 use crate::core::Core;
-use crate::wait::acquire::is_in_callback;
 use crate::worker::executed_here;
 use crate::worker::main_worker::Looks;
 use std::ops::RangeInclusive;
@@ -63,7 +62,7 @@ impl Core {
         let range = || context.priorities().ok_or_else(ended);
         let allowed = range()?;
         let is_inside = is_nested || executed_here(self).is_some();
-        if self.is_ending.load(SeqCst) && !is_inside && !is_in_callback(self) {
+        if self.is_ending.load(SeqCst) && !is_inside && !self.is_in_access() {
             return Err(ended());
         }
         let Some(bound) = self.bound else { return Ok(allowed) };

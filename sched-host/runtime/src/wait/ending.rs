@@ -32,18 +32,24 @@ impl Core {
     /// Ends an access of the application itself, at once or [after the callback](Self::noting_ends) that it ends in.
     pub(crate) fn end_access(&self, slot: SlotId) {
         self.own_accesses.ended.fetch_add(1, SeqCst);
-        let is_noted = ENDED.with_borrow_mut(|noted| match noted {
+        // Not at the end of a thread, which drops what it keeps for itself.
+        let is_noted = ENDED.try_with(|noted| match &mut *noted.borrow_mut() {
             Some((core, slots)) if *core == self.id => {
                 slots.push(slot);
                 true
             }
             _ => false,
         });
-        if !is_noted {
+        if !is_noted.unwrap_or(false) {
             let mut scratch = WorkerScratch::default();
             self.end(self.place(slot), &Outcome::Done, Taken::default(), None, &mut scratch);
             self.give_back(&mut scratch);
         }
+    }
+
+    /// Whether a callback of an access to data runs on this thread.
+    pub(crate) fn is_in_access(&self) -> bool {
+        ENDED.with_borrow(|noted| noted.as_ref().is_some_and(|(core, _)| *core == self.id))
     }
 
     /// Calls the callback of an access, and ends those that have ended in it after the current step.

@@ -118,6 +118,11 @@ impl Storage {
         Ok(*block)
     }
 
+    /// Whether tasks or copies use the buffer on a device. The caller has locked the tiles.
+    pub(super) fn is_pinned(&self, spread: &Spread, node: MemoryNode) -> bool {
+        spread.on_device(node).is_some_and(|(there, _)| there.pins.load(Relaxed) > 0)
+    }
+
     /// Gives the buffer on a device back, which nobody uses.
     pub(super) fn release_block(&self, spread: &Spread, node: MemoryNode) {
         let Some((there, device)) = spread.on_device(node) else { return };
@@ -215,6 +220,8 @@ impl Storage {
             return Ok(false);
         }
         let Some(leaving) = tiles.begin_to_leave(node, spread.home) else { return Ok(false) };
+        // Nobody gives the buffer back while it is copied.
+        there.pins.fetch_add(1, Relaxed);
         drop(tiles);
         let mut written = Ok(());
         for missing in &leaving {
@@ -228,12 +235,13 @@ impl Storage {
             underway.arrived();
         }
         tiles = spread.tiles.lock();
+        there.pins.fetch_sub(1, Relaxed);
         match &written {
             Ok(()) => tiles.arrive(&leaving, spread.home, true),
             Err(_) => tiles.give_up(&leaving, spread.home),
         }
         let left = match there.pins.load(Relaxed) {
-            0 if written.is_ok() => tiles.leave(node),
+            0 if written.is_ok() || !tiles.is_used(node) => tiles.leave(node),
             _ => None,
         };
         if let Some(elements) = left {
