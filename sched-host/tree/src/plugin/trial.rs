@@ -19,7 +19,8 @@
 //! was at that moment: locks that other threads held are held for ever. It touches none that matter: the allocator's
 //! are handled by the C library, loads are one at a time (so the loader's locks are free, unless the application itself
 //! loads a library at this moment), and its output goes nowhere. What is left is bounded: an alarm ends a child that
-//! takes too long, and its file is rejected like one that crashes, until the next search.
+//! takes too long, and the parent one that keeps the alarm away; its file is rejected like one that crashes, until the
+//! next search.
 
 use super::copy::Content;
 use super::error::LoadErrorKind;
@@ -35,7 +36,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Seconds until a child is ended that neither passes nor fails.
 static PATIENCE_S: AtomicU32 = AtomicU32::new(10);
@@ -80,7 +81,7 @@ pub(super) fn result(content: &Content, stamp: &Stamp) -> Result<Layouts, LoadEr
 /// What a child says, or how it died.
 fn try_in_child(content: &Content, stamp: &Stamp) -> std::io::Result<Result<Verdict, String>> {
     let nowhere = File::options().write(true).open("/dev/null")?;
-    let (mut reader, writer) = pipe()?;
+    let (reader, writer) = pipe()?;
     // SAFETY: the child calls `in_child` only, whose text (and the module's) says what it may rely on.
     let child = unsafe { libc::fork() };
     if child < 0 {
@@ -91,17 +92,15 @@ fn try_in_child(content: &Content, stamp: &Stamp) -> std::io::Result<Result<Verd
         in_child(content, stamp, &nowhere, writer);
     }
     drop(writer);
-    let mut said = Vec::new();
-    // An error is as good as an end: it is judged by what came before.
-    let _ = reader.read_to_end(&mut said);
-    let status = wait_for(child);
+    let patience = PATIENCE_S.load(Relaxed);
+    // Its own alarm comes first.
+    let Heard { said, status, is_late } = hear(reader, child, Duration::from_secs(u64::from(patience) + 1));
     if let Some(verdict) = Verdict::of(&said) {
         return Ok(Ok(verdict));
     }
+    let is_alarm = |status| libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGALRM;
     Ok(Err(match status {
-        Some(status) if libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGALRM => {
-            format!("it does not come back within {} s", PATIENCE_S.load(Relaxed))
-        }
+        _ if is_late || status.is_some_and(is_alarm) => format!("it does not come back within {patience} s"),
         Some(status) if libc::WIFSIGNALED(status) => {
             format!("it ends the process by {}", signal_name(libc::WTERMSIG(status)))
         }
@@ -217,17 +216,73 @@ fn pipe() -> std::io::Result<(File, File)> {
     Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]).into(), OwnedFd::from_raw_fd(ends[1]).into()) })
 }
 
-/// The status of a child that ended, or `None` where somebody else has waited for it.
-fn wait_for(child: libc::pid_t) -> Option<i32> {
+/// What a child said until it ended.
+struct Heard {
+    said: Vec<u8>,
+    /// `None` where somebody else has waited for it.
+    status: Option<i32>,
+    /// Whether it was ended because its time was over.
+    is_late: bool,
+}
+
+/// How long a child is waited for before the next look whether it has ended: it may leave the pipe to a process that it
+/// has started.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Hears a child to its end, and ends it where it takes longer than `patience`.
+fn hear(mut reader: File, child: libc::pid_t, patience: Duration) -> Heard {
+    let deadline = Instant::now() + patience;
+    let (mut said, mut part, mut has_closed) = (Vec::new(), [0; 4096], false);
+    loop {
+        let may_say = !has_closed && is_readable(&reader, LOOK);
+        if may_say {
+            // An error is as good as an end: it is judged by what came before.
+            match reader.read(&mut part) {
+                Ok(count) if count > 0 => said.extend_from_slice(&part[..count]),
+                _ => has_closed = true,
+            }
+            continue;
+        }
+        let is_late = Instant::now() >= deadline;
+        if is_late {
+            // SAFETY: nobody has waited for the child, so that the number is its own.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+        }
+        match wait_for(child, is_late) {
+            Waited::Runs if has_closed => std::thread::sleep(Duration::from_millis(1)),
+            Waited::Runs => {}
+            Waited::Ended(status) => return Heard { said, status, is_late },
+        }
+    }
+}
+
+/// Whether there is something to read within this time, or the other end is closed.
+fn is_readable(reader: &File, within: Duration) -> bool {
+    let mut poll = libc::pollfd { fd: reader.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: it is one entry, which lives through the call.
+    unsafe { libc::poll(&raw mut poll, 1, within.as_millis() as libc::c_int) > 0 }
+}
+
+enum Waited {
+    Runs,
+    /// Its status, or `None` where somebody else has waited for it.
+    Ended(Option<i32>),
+}
+
+/// Looks whether a child has ended, or waits until it does.
+fn wait_for(child: libc::pid_t, waits: bool) -> Waited {
     let mut status = 0;
+    let options = if waits { 0 } else { libc::WNOHANG };
     loop {
         // SAFETY: `status` lives through the call.
-        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
-        if waited == child {
-            return Some(status);
-        }
-        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
-            return None;
+        let waited = unsafe { libc::waitpid(child, &raw mut status, options) };
+        match waited {
+            0 => return Waited::Runs,
+            _ if waited == child => return Waited::Ended(Some(status)),
+            _ if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted => {
+                return Waited::Ended(None);
+            }
+            _ => {}
         }
     }
 }
@@ -285,5 +340,58 @@ fn sweep(folder: &std::path::Path) {
         for note in notes {
             let _ = std::fs::remove_file(note.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Forks a child that does `what`, and hears it.
+    fn heard(what: fn(File), patience: Duration) -> Heard {
+        let (reader, writer) = pipe().expect("there are descriptors");
+        // SAFETY: the child calls nothing but the system.
+        match unsafe { libc::fork() } {
+            0 => {
+                drop(reader);
+                what(writer);
+                // SAFETY: as above.
+                unsafe { libc::_exit(0) }
+            }
+            child => {
+                drop(writer);
+                hear(reader, child, patience)
+            }
+        }
+    }
+
+    #[test]
+    fn a_child_that_keeps_its_alarm_away_is_ended() {
+        let hangs = |_: File| loop {
+            // SAFETY: it waits for a signal that no handler takes.
+            unsafe { libc::pause() };
+        };
+        let heard = heard(hangs, Duration::from_millis(50));
+        assert!(heard.is_late && heard.said.is_empty());
+        assert_eq!(heard.status.map(|status| libc::WTERMSIG(status)), Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn a_child_that_leaves_its_pipe_to_another_process_is_heard_to_its_end() {
+        let leaves = |mut writer: File| {
+            // SAFETY: the other process calls nothing but the system, and ends by itself.
+            if unsafe { libc::fork() } == 0 {
+                // SAFETY: as above.
+                unsafe {
+                    libc::sleep(5);
+                    libc::_exit(0)
+                }
+            }
+            let _ = writer.write_all(b"said");
+        };
+        // Far longer than the child takes.
+        let heard = heard(leaves, Duration::from_secs(60));
+        assert!(!heard.is_late && heard.said == b"said");
+        assert_eq!(heard.status, Some(0));
     }
 }
