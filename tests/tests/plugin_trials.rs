@@ -1,7 +1,7 @@
 //! Damaged plugins are a line in a list, and a plugin that is rebuilt while it is used does no harm.
 #![expect(clippy::print_stdout, reason = "the figures are what longer runs are read for")]
 
-use sched_host::plugin::{FileState, LoadErrorKind, PluginChange, Registry, SearchPath};
+use sched_host::plugin::{FileState, IN_PLACE_VARIABLE, LoadErrorKind, PluginChange, Registry, SearchPath};
 use sched_host::runtime::Runtime;
 use sched_host::text::hash::SplitMix64;
 use sched_host::topology::Topology;
@@ -10,6 +10,7 @@ use sched_tests::fixtures::{self, Profile, stock_plugin};
 use sched_tests::plugin_folder::{LIFO, fixture_folder, load};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 /// The error of the only file of a folder.
@@ -109,4 +110,28 @@ fn a_rebuilt_plugin_is_taken_into_use_while_tasks_run() {
     let runs = submit_chains(&runtime, 50);
     runtime.wait_all().expect("every task runs");
     runs.assert_once("");
+}
+
+/// The system's loader would return the old library for the new file. In a process of its own, since the variable is
+/// read where plugins are loaded.
+#[test]
+fn another_build_at_the_path_of_a_library_that_was_loaded_in_place_is_refused() {
+    const NAME: &str = "another_build_at_the_path_of_a_library_that_was_loaded_in_place_is_refused";
+    if std::env::var_os(IN_PLACE_VARIABLE).is_none() {
+        let program = std::env::current_exe().expect("this program has a path");
+        let ran = Command::new(program).args([NAME, "--exact"]).env(IN_PLACE_VARIABLE, "1").status();
+        assert!(ran.expect("it starts").success());
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("lifo.so");
+    fs::copy(stock_plugin(LIFO, Profile::Debug), &file).expect("copied");
+    let first = load(folder.path());
+    assert!(first.component("lifo").is_some() && load(folder.path()).component("lifo").is_some());
+    // As compilers do it: a new file of the same name.
+    fs::remove_file(&file).expect("removed");
+    fs::copy(fixtures::plugin("duplicate-name"), &file).expect("copied");
+    let second = load(folder.path());
+    assert_eq!(rejected(&second), Some(&LoadErrorKind::Replaced));
+    assert!(second.component("lifo").is_none(), "it would be the one of the first build");
 }

@@ -49,6 +49,11 @@ impl Content {
         }
     }
 
+    /// The file itself, if that is loaded and no copy.
+    pub(super) fn in_place(&self) -> Option<&Path> {
+        if self.copy.is_none() { Some(&self.path) } else { None }
+    }
+
     /// The descriptor of the copy, by which the loader finds it.
     pub(super) fn descriptor(&self) -> Option<RawFd> {
         self.copy.as_ref().map(AsRawFd::as_raw_fd)

@@ -68,6 +68,9 @@ pub enum LoadErrorKind {
     /// The loader of the system rejects it.
     #[error("the system's loader refuses it: {0}")]
     Open(String),
+    /// It was loaded from its own file, which has another content now.
+    #[error("what it was before is loaded from the same file, and the system's loader takes both for one library")]
+    Replaced,
     /// It has a stamp and nothing else.
     #[error("it has a stamp and no function `{}`", root::SYMBOL)]
     NoEntry,
@@ -100,6 +103,7 @@ impl LoadErrorKind {
             LoadErrorKind::Stamp(error) => error.fix(),
             LoadErrorKind::Fatal(_) => "build it again, or copy it again; if that does not help, ask its author",
             LoadErrorKind::Open(_) => "install what it needs, or link it into the plugin",
+            LoadErrorKind::Replaced => "start the program again to use the new one",
             LoadErrorKind::NoEntry => "build it with `sched_core::export_components!`",
             LoadErrorKind::NoTables => "build it with `MSCHED_PLUGIN` of `msched.h`",
             LoadErrorKind::Layout(_) => "build it again against the sched-core of this host",
@@ -121,6 +125,7 @@ impl LoadErrorKind {
             LoadErrorKind::Stamp(_) => "stamp",
             LoadErrorKind::Fatal(_) => "fatal",
             LoadErrorKind::Open(_) => "open",
+            LoadErrorKind::Replaced => "replaced",
             LoadErrorKind::NoEntry => "no-entry",
             LoadErrorKind::NoTables => "no-tables",
             LoadErrorKind::Layout(_) => "layout",

@@ -12,12 +12,12 @@ use sched_core::abi::c::{self, CPlugin, RawPlugin};
 use sched_core::abi::driver::{self, DriverEntryFn, DriverHandle};
 use sched_core::abi::root::{self, EntryFn};
 use sched_core::abi::stamp::Stamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs::{self, File, FileType};
 use std::os::unix::fs::FileTypeExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A loaded plugin, which stays in memory.
 #[derive(Clone)]
@@ -41,6 +41,9 @@ pub(super) struct Exports {
 /// there for every registry. The lock makes loads come one at a time.
 static LOADED: Mutex<BTreeMap<u128, Result<Loaded, LoadErrorKind>>> = Mutex::new(BTreeMap::new());
 
+/// Files that were loaded themselves, and not as copies: the loader does not load another library of the same path.
+static IN_PLACE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
 /// Takes a file through all steps. `path` is absolute, so that the loader does not search for it.
 pub(super) fn load(path: &Path) -> Result<Loaded, LoadErrorKind> {
     // From the file, so that what is no plugin is not read whole.
@@ -49,6 +52,9 @@ pub(super) fn load(path: &Path) -> Result<Loaded, LoadErrorKind> {
     let mut loaded = LOADED.lock();
     if let Some(known) = loaded.get(&content.hash) {
         return known.clone();
+    }
+    if content.in_place().is_some_and(|path| IN_PLACE.lock().contains(path)) {
+        return Err(LoadErrorKind::Replaced);
     }
     // From the copy: the file may be another one by now.
     let stamp = read_stamp(content.open().map_err(unreadable)?)?;
@@ -63,6 +69,7 @@ pub(super) fn load(path: &Path) -> Result<Loaded, LoadErrorKind> {
     if !matches!(result, Err(LoadErrorKind::Open(_))) {
         // The library is in memory, understood or not.
         loaded.insert(content.hash, result.clone());
+        IN_PLACE.lock().extend(content.in_place().map(Path::to_owned));
         content.keep();
     }
     result
