@@ -65,6 +65,13 @@ impl Commuters {
         self.runtime.task_with(&set.build(), value, (data,)).submit().expect("the task is sound");
     }
 
+    /// The data can be used again, once what was not computed is overwritten.
+    fn assert_free(&self, data: &Handle<u64>) {
+        self.set(data, 5);
+        assert!(self.is_done(self.submit(data, None)), "the turn is free");
+        assert_eq!(*self.runtime.read(data).expect("it is good"), 6);
+    }
+
     fn is_done(&self, task: TaskRef) -> bool {
         matches!(self.runtime.wait(task).expect("it ends"), Outcome::Done)
     }
@@ -85,9 +92,7 @@ fn all_that_wait_for_a_turn_end_when_all_are_cancelled() {
     drop(busy);
     here.runtime.wait_all().expect("what the program cancels is not reported");
     assert!(waiting.into_iter().all(|task| here.is_cancelled(task)));
-    here.set(&x, 5);
-    assert!(here.is_done(here.submit(&x, None)), "the turn is free");
-    assert_eq!(*here.runtime.read(&x).expect("it is good"), 6);
+    here.assert_free(&x);
 }
 
 #[test]
@@ -108,9 +113,7 @@ fn who_waits_for_a_turn_behind_a_cancelled_or_late_task_ends_too() {
     assert!(here.is_cancelled(cancelled) && here.is_cancelled(late));
     // What they add to was not computed.
     assert!(last.into_iter().all(|task| here.is_cancelled(task)));
-    here.set(&x, 5);
-    assert!(here.is_done(here.submit(&x, None)), "the turn is free");
-    assert_eq!(*here.runtime.read(&x).expect("it is good"), 6);
+    here.assert_free(&x);
 }
 
 #[test]

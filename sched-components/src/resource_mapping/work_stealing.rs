@@ -26,9 +26,9 @@ use std::time::Duration;
 /// or at once if there are priorities: tasks that a worker made ready itself come first, and submitters do not slow it
 /// down.
 ///
-/// Workers share nothing while each has work: every queue has its own lock and counters, on its own cache lines. A
-/// thief uses a list of the queues that may hold tasks, one bit each, and so passes over any number of empty ones; it
-/// locks only nonempty ones.
+/// Workers share nothing while each has work: every queue has its own lock and counters, on its own cache lines. (Where
+/// children are queues, sending to them is counted for all together.) A thief uses a list of the queues that may hold
+/// tasks, one bit each, and so passes over any number of empty ones; it locks only nonempty ones.
 ///
 /// It stores every task until a child pulls. A child that is itself a queue and has room is sent a few tasks of its
 /// own, or a stolen one: the fewer tasks precede a task, the later it is decided which worker executes it.
@@ -113,8 +113,8 @@ impl WorkStealing {
         lanes.steal(node, to, suits)
     }
 
-    /// [`take`](Self::take), after the parents have been asked: one may push instead of giving. Counted where a task that
-    /// is sent to a child by somebody else may be out at the moment.
+    /// [`take`](Self::take), after the parents have been asked: one may push instead of giving. Counted where a task
+    /// that is sent to a child by somebody else may be out at the moment.
     #[inline(never)]
     fn last_look(&self, node: Node<'_>, lanes: &Lanes, to: Child) -> Option<Task> {
         let take = || self.take(node, lanes, to).map(|(task, _)| task);

@@ -73,7 +73,7 @@ pub(crate) struct Core {
     pub(crate) quiet_hook: QuietHook,
     /// Slots that never held a job.
     fresh: Mutex<Vec<TaskPlace>>,
-    /// Whether the program has dropped the runtime: only tasks submit.
+    /// Whether the program has dropped the runtime: only tasks and callbacks submit.
     pub(crate) is_ending: AtomicBool,
     pub(crate) stop: AtomicBool,
     /// Whether the program has the report of a stall, after which not all tasks have ended.

@@ -125,7 +125,7 @@ pub enum ReplayError {
     /// The recording is of another runtime.
     #[error("a recording is replayed by the runtime that recorded it, and this is another one")]
     #[diagnostic(help("record the tasks with each runtime that is to run them"))]
-    OfAnother,
+    ForeignRecording,
     /// The replay is not accepted by the context, or not any more.
     #[error("{0}")]
     #[diagnostic(transparent)]

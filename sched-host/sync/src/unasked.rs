@@ -15,8 +15,8 @@
 //! Of the two looks one at least sees the other's step, so never do both have the task. Both may leave it to the other:
 //! then the worker asks the record, and finds the task there.
 //!
-//! Others need no fence once one has been taken: the state says so. It counts how often tasks began anew, so that who
-//! has ended it for earlier ones, and comes back from his fence, says nothing of later ones.
+//! Others need no fence once one has been taken: the state says so. It counts how often tasks began anew, so that
+//! whoever has ended it for earlier ones, and comes back from the fence, says nothing of later ones.
 
 #[cfg(all(test, loom))]
 mod models;

@@ -290,7 +290,7 @@ extern "C" fn lost(task: RawTask) {
 /// Size of the first chunk. Sizes double, so a bit operation finds the chunk of an index and no chunk ever moves.
 const FIRST_CHUNK: usize = 1024;
 /// Number of chunks: with doubling sizes, two more than are ever filled, so that every 32-bit index falls into one and
-/// no bound is checked, and a bit of an index is left for who stores it.
+/// no bound is checked, and whoever stores an index has a bit of it left.
 pub const CHUNKS: usize = 23;
 
 /// Chunk of a slot, and its place in the chunk.

@@ -36,7 +36,8 @@ impl Submitter {
     /// been let go there. No effect with one memory node, or for data without replicas.
     ///
     /// # Errors
-    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if it is of no use any more.
+    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if the scope that lent the
+    /// data has ended.
     pub fn wont_use<D: Data>(&self, handle: &D) -> Result<(), DataError> {
         let header = handle.header();
         self.core.check_use(header, AccessMode::Read)?;
@@ -68,8 +69,8 @@ impl Submitter {
     /// ```
     ///
     /// # Errors
-    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if it is of no use any more; [`DataError::NoMemoryNode`] if there is no such
-    /// memory node.
+    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if the scope that lent the
+    /// data has ended; [`DataError::NoMemoryNode`] if there is no such memory node.
     pub fn prefetch<D: Data>(&self, handle: &D, memory_node: u32) -> Result<(), DataError> {
         let header = handle.header();
         self.core.check_use(header, AccessMode::Read)?;
@@ -104,7 +105,8 @@ impl Submitter {
     /// ```
     ///
     /// # Errors
-    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if it is of no use any more.
+    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if the scope that lent the
+    /// data has ended.
     pub fn invalidate<D: Data>(&self, handle: &D) -> Result<(), DataError> {
         let header = handle.header();
         self.core.check_use(header, AccessMode::ReadWrite)?;

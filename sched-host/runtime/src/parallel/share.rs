@@ -147,7 +147,11 @@ macro_rules! team_access_list {
             type TeamGuards<'a> = ($($access::TeamGuard<'a>,)*);
             type Parts<'a> = ($($access::Part<'a>,)*);
 
-            fn team_guards<'a>(($($value,)*): &'a Self::Handles, members: &[WorkerId], begun: Begun) -> Self::TeamGuards<'a> {
+            fn team_guards<'a>(
+                ($($value,)*): &'a Self::Handles,
+                members: &[WorkerId],
+                begun: Begun,
+            ) -> Self::TeamGuards<'a> {
                 ($($access::team_guard($value, members, begun),)*)
             }
 

@@ -39,7 +39,7 @@ impl<T> Kept<T> {
         Kept(UnsafeCell::new(Some(value)))
     }
 
-    /// The value, for who runs the task, or has the right to change the recording.
+    /// The value, for the thread that runs the task, or has the right to change the recording.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<&T> {
         // SAFETY: a task runs in replays only, and those who change it have nobody beside them.

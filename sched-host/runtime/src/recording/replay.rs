@@ -32,7 +32,7 @@ impl Submitter {
     pub fn replay(&self, recording: &Recording) -> Result<TaskRef, ReplayError> {
         let (core, shared) = (&*self.core, &recording.shared);
         if shared.runtime != core.id {
-            return Err(ReplayError::OfAnother);
+            return Err(ReplayError::ForeignRecording);
         }
         if !shared.state.begin_replay() {
             return Err(ReplayError::Running { tasks: shared.tasks.len() });

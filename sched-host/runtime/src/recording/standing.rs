@@ -16,11 +16,11 @@
 //! - **end**: the record is closed, and those that wait for it released, before the recording may be replayed again.
 //!
 //! *Orders do not forget the key by themselves*: they forget tasks that have ended, but no standing entry, which opens
-//! again, until its recording has left it or is gone. *A replay does not wait for itself*: where it enters an order anew, the order forgets the key first, which may
-//! still be there before what it waits for. *Nobody submits while a replay enters*: else a task could wait for the replay
-//! at one datum, and the replay for the task at another one. Only the sole submitter of a runtime is safe from that, and
-//! whoever submits beside others enters all orders under their locks, with a key of its own. Neither are parts of arrays
-//! entered so, whose orders are others.
+//! again, until its recording has left it or is gone. *A replay does not wait for itself*: where it enters an order
+//! anew, the order forgets the key first, which may still be there before what it waits for. *Nobody submits while a
+//! replay enters*: else a task could wait for the replay at one datum, and the replay for the task at another one. Only
+//! the sole submitter of a runtime is safe from that, and whoever submits beside others enters all orders under their
+//! locks, with a key of its own. Neither are parts of arrays entered so, whose orders are others.
 
 use super::recorded::{Accesses, Recorded};
 use super::{OF_RECORDINGS, new_number};

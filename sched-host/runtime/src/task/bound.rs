@@ -66,7 +66,8 @@ impl Core {
             return Err(ended());
         }
         let Some(bound) = self.bound else { return Ok(allowed) };
-        // Tasks that a running task submits are taken, whichever of its threads does: it might be the one that has to end.
+        // Tasks that a running task submits are taken, whichever of its threads does: it might be the one that has to
+        // end.
         if is_inside || self.in_flight() < bound.most {
             return Ok(allowed);
         }

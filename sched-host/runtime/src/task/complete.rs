@@ -100,7 +100,8 @@ impl WorkerScratch {
         self.let_go(Some(recorded));
     }
 
-    /// Lets go of the recording that was kept, and keeps `next`. The last one to let go drops kernels, and what they own.
+    /// Lets go of the recording that was kept, and keeps `next`. The last one to let go drops kernels, and what they
+    /// own.
     fn let_go(&mut self, next: Option<Arc<Recorded>>) {
         if let Some(kept) = std::mem::replace(&mut self.recorded, next) {
             aside(&AtomicU64::new(0), "the drop of a recording", || drop(kept));

@@ -54,8 +54,8 @@ impl Runtime {
     /// ```
     ///
     /// # Errors
-    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if it is of no use any more,
-    /// or not this one. Whether the data was computed is what `then` gets.
+    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if the scope that lent the
+    /// data has ended, or lent it for reading only. Whether the data was computed is what `then` gets.
     #[track_caller]
     pub fn acquire_read<D: Data + Clone + Send>(
         &self,
@@ -71,8 +71,8 @@ impl Runtime {
     /// submitted so far that uses the data, and all later ones wait for it.
     ///
     /// # Errors
-    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if it is of no use any more,
-    /// or not this one. Whether the data was computed is what `then` gets.
+    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if the scope that lent the
+    /// data has ended, or lent it for reading only. Whether the data was computed is what `then` gets.
     #[track_caller]
     pub fn acquire_write<D: Data + Clone + Send>(
         &self,

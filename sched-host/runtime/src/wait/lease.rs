@@ -159,8 +159,8 @@ impl Runtime {
     /// ```
     ///
     /// # Errors
-    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if it is of no use any more,
-    /// or not this one.
+    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if the scope that lent the
+    /// data has ended, or lent it for reading only.
     ///
     /// # Panics
     /// If a task of this runtime calls it.
@@ -176,8 +176,8 @@ impl Runtime {
     /// all later ones.
     ///
     /// # Errors
-    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if it is of no use any more,
-    /// or not this one.
+    /// [`DataError::Foreign`] if the handle belongs to another runtime, [`DataError::Loan`] if the scope that lent the
+    /// data has ended, or lent it for reading only.
     ///
     /// # Panics
     /// If a task of this runtime calls it.

@@ -13,7 +13,7 @@ use loom::thread;
 struct Scene {
     unasked: Unasked,
     is_running: AtomicBool,
-    /// Whether the task is there for who asks.
+    /// Whether whoever asks finds the task there.
     record: Mutex<bool>,
     begun: AtomicUsize,
     taken_back: AtomicUsize,

@@ -124,7 +124,8 @@ impl Core {
 
 impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     /// Checks that the scratchpads are the runtime's own, and that each is named once.
-    #[cold]
+    // Out of line, so that other submissions are not longer for it.
+    #[inline(never)]
     fn check_pads(&self) -> Result<(), SubmitError> {
         let codelet = || self.codelet.inner.facts.name.clone();
         let mut pads: SmallVec<[PadId; 8]> = SmallVec::new();
