@@ -71,24 +71,27 @@ impl GovernedContext {
         self
     }
 
-    /// What is wrong with it, if anything.
-    fn problem(&self) -> Option<String> {
-        let name = &self.name;
+    /// All that is wrong with it.
+    fn problems(&self) -> Vec<String> {
         let rate = |rate: f64| rate.is_finite() && rate > 0.0;
-        let wrong = match self.goal {
+        let goal = match self.goal {
             Some(Goal::Share(share)) if !(share > 0.0 && share <= 1.0) => {
-                format!("has the share {share}; it is more than 0, and at most 1")
+                Some(format!("has the share {share}; it is more than 0, and at most 1"))
             }
-            Some(Goal::Deadline(Duration::ZERO)) => "has the deadline 0, which is over at the start".to_owned(),
+            Some(Goal::Deadline(Duration::ZERO)) => Some("has the deadline 0, which is over at the start".to_owned()),
             Some(Goal::TasksPerSecond(goal) | Goal::Gflops(goal)) if !rate(goal) => {
-                format!("has the throughput {goal}; it is more than 0")
+                Some(format!("has the throughput {goal}; it is more than 0"))
             }
-            _ if self.min > self.max => format!("has at least {} and at most {} workers", self.min, self.max),
-            _ if self.max == 0 => "has no workers at most; its tasks would never run".to_owned(),
-            _ if self.task_flops.is_some_and(|flops| !rate(flops)) => "has tasks of 0 operations or less".to_owned(),
-            _ => return None,
+            _ => None,
         };
-        Some(format!("context `{name}` {wrong}"))
+        let bounds = match (self.min, self.max) {
+            (min, max) if min > max => Some(format!("has at least {min} and at most {max} workers")),
+            (_, 0) => Some("has no workers at most; its tasks would never run".to_owned()),
+            _ => None,
+        };
+        let is_idle = self.task_flops.is_some_and(|flops| !rate(flops));
+        let flops = is_idle.then(|| "has tasks of 0 operations or less".to_owned());
+        [goal, bounds, flops].into_iter().flatten().map(|wrong| format!("context `{}` {wrong}", self.name)).collect()
     }
 }
 
@@ -162,7 +165,7 @@ impl Goals {
         for (number, context) in self.contexts.iter().enumerate() {
             let twice = self.contexts[..number].iter().any(|other| other.name == context.name);
             let twice = twice.then(|| format!("context `{}` has goals twice", context.name));
-            let wrong = context.problem().into_iter().chain(twice);
+            let wrong = context.problems().into_iter().chain(twice);
             problems.extend(wrong.map(|text| Problem { context: Some(number), text }));
         }
         let shares: Vec<(usize, f64)> = self.contexts.iter().enumerate().filter_map(share_of).collect();

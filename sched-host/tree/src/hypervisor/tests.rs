@@ -247,12 +247,13 @@ fn wrong_goals_are_all_reported() {
     context "a" share=0.7 min=4 max=2
     context "b" share=0.6
     context "b" deadline="0 s"
-    context "c" share=1.5
+    context "c" share=1.5 min=3 max=2
 }"#), @r"
         2:5: context `a` has at least 4 and at most 2 workers
         4:5: context `b` has the deadline 0, which is over at the start
         4:5: context `b` has goals twice
         5:5: context `c` has the share 1.5; it is more than 0, and at most 1
+        5:5: context `c` has at least 3 and at most 2 workers
         3:5: the shares of all contexts together are 1.300, and there is 1 to share
     ");
     insta::assert_snapshot!(problems(r#"context "a""#), @r"
