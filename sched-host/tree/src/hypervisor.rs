@@ -17,7 +17,8 @@
 //!    divide what is left; without any of those, all targets grow in proportion. Demands of more than the pool shrink
 //!    in proportion.
 //! 3. Workers move, one after the other, as long as each move reduces the sum of squared distances from the targets by
-//!    enough. A context without tasks keeps its workers and lends them: they serve the other context as well.
+//!    enough. A context without tasks keeps its workers and lends them: they serve the other context as well. One that
+//!    has tasks, and more workers than its maximum, gives workers to others, whatever that gains.
 //!
 //! # What holds
 //!
@@ -169,7 +170,7 @@ impl Hypervisor {
     pub fn finish(mut self, now: Duration, machine: &mut dyn Governed) -> Governance {
         self.look(now, machine);
         for (context, watched) in self.goals.contexts.iter().zip(&self.contexts) {
-            let largest = self.layout.largest_weight();
+            let largest = self.layout.largest_weight(1);
             self.governance.attained.push(watched.account.attained(context, &watched.now, largest));
         }
         self.governance
@@ -228,7 +229,8 @@ impl Hypervisor {
             return None;
         }
         let demands: Vec<Option<f64>> = active.iter().map(|number| self.demand(*number, now, machine)).collect();
-        let most = |number: &usize| self.goals.contexts[*number].max as f64 / self.layout.pool().len() as f64;
+        // A few fast workers can be most of the pool.
+        let most = |number: &usize| self.layout.largest_weight(self.goals.contexts[*number].max);
         let caps: Vec<f64> = active.iter().map(most).collect();
         let mut targets = vec![0.0; self.contexts.len()];
         for (number, target) in active.iter().zip(rate::divide(&demands, &caps)) {
@@ -269,8 +271,11 @@ impl Hypervisor {
         let open = |number: usize| self.contexts[number].changeable <= self.steps;
         loop {
             let bounds = &self.goals.contexts;
-            let best = self.layout.best(targets, |number| (bounds[number].min, bounds[number].max), open, &fixed);
-            let Some(shift) = best.filter(|shift| shift.gain > MARGIN * shift.size * shift.size) else { return };
+            // A maximum holds whatever the targets are: contexts that begin with all workers are often above theirs.
+            let surplus = self.layout.surplus(targets, |number| bounds[number].max, open, &fixed);
+            let best = || self.layout.best(targets, |number| (bounds[number].min, bounds[number].max), open, &fixed);
+            let gains = |shift: &Shift| shift.gain > MARGIN * shift.size * shift.size;
+            let Some(shift) = surplus.or_else(|| best().filter(gains)) else { return };
             fixed.insert(shift.worker);
             if let Some(from) = shift.from {
                 let needs = needs[from].get_or_insert_with(|| machine.able(from));

@@ -37,7 +37,7 @@ pub struct GovernedContext {
     pub goal: Option<Goal>,
     /// Minimum number of workers, shared ones included.
     pub min: usize,
-    /// Maximum number of workers.
+    /// Maximum number of workers; there are more only where its tasks need them, or no other context has room.
     pub max: usize,
     /// Mean number of floating-point operations of a task, where the back end does not know it.
     pub task_flops: Option<f64>,

@@ -48,9 +48,11 @@ impl Layout {
         &self.sets[context]
     }
 
-    /// Weight of the fastest worker.
-    pub(super) fn largest_weight(&self) -> f64 {
-        self.pool.iter().map(|worker| self.weight(worker)).fold(0.0, f64::max)
+    /// Weight of the fastest workers, of which there are `count`.
+    pub(super) fn largest_weight(&self, count: usize) -> f64 {
+        let mut weights: Vec<f64> = self.pool.iter().map(|worker| self.weight(worker)).collect();
+        weights.sort_by(|a, b| b.total_cmp(a));
+        weights.iter().take(count).sum()
     }
 
     fn weight(&self, worker: WorkerId) -> f64 {
@@ -128,11 +130,40 @@ impl Layout {
         best
     }
 
+    /// The move, of those that leave a context with tasks and more than its maximum of workers, with the largest gain.
+    /// The worker goes to a context that it serves already, whether that has tasks or not, or else to any that has
+    /// room.
+    pub(super) fn surplus(
+        &self,
+        targets: &[f64],
+        max: impl Fn(usize) -> usize,
+        open: impl Fn(usize) -> bool,
+        fixed: &WorkerSet,
+    ) -> Option<Shift> {
+        let shares = self.shares();
+        let has_room = |to: usize| open(to) && self.sets[to].len() < max(to);
+        let over = (0..self.sets.len()).filter(|from| self.active[*from] && open(*from));
+        let over = over.filter(|from| self.sets[*from].len() > max(*from));
+        let moves = over.flat_map(|from| {
+            let workers =
+                self.sets[from].iter().filter(|worker| self.pool.contains(*worker) && !fixed.contains(*worker));
+            workers.flat_map(move |worker| (0..self.sets.len()).map(move |to| (worker, from, to)))
+        });
+        let possible =
+            moves.filter(|(worker, from, to)| to != from && (self.sets[*to].contains(*worker) || has_room(*to)));
+        let shifts = possible.map(|(worker, from, to)| {
+            let (gain, size) = self.gain(worker, Some(from), to, &shares, targets);
+            Shift { worker, from: Some(from), to, gain, size }
+        });
+        // Of equal ones the first.
+        shifts.reduce(|best, shift| if shift.gain > best.gain { shift } else { best })
+    }
+
     /// What a move gains, and by how much the share of the new context grows.
     fn gain(&self, worker: WorkerId, from: Option<usize>, to: usize, shares: &[f64], targets: &[f64]) -> (f64, f64) {
         let (weight, before) = (self.weight(worker), self.servings(worker));
         let arrives = !self.sets[to].contains(worker);
-        let after = before + usize::from(arrives) - usize::from(from.is_some());
+        let after = before + usize::from(arrives && self.active[to]) - usize::from(from.is_some());
         let part = |count: usize| if count == 0 { 0.0 } else { weight / count as f64 };
         let (mut gain, mut size) = (0.0, 0.0);
         for (context, (share, target)) in shares.iter().zip(targets).enumerate() {

@@ -167,6 +167,43 @@ fn bounds_hold() {
 }
 
 #[test]
+fn a_maximum_of_fast_workers_is_a_large_share() {
+    // Worker 0 is as fast as the other six together.
+    let mut fake = Fake::new(vec![set(6..7), set(0..6)], 1_000_000_000);
+    let mut goals = of(&[Some(Goal::Share(0.5)), None]);
+    goals.contexts[0].max = 2;
+    let speeds = [6.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    let mut hypervisor = Hypervisor::new(goals, speeds.to_vec());
+    for step in 0..50 {
+        hypervisor.step(hypervisor.period() * step, &mut fake);
+        fake.pass(0.01);
+    }
+    let attained = hypervisor.finish(Duration::from_millis(500), &mut fake).attained;
+    assert!(fake.sets[0].contains(WorkerId(0)) && fake.sets[0].len() <= 2, "{:?}", fake.sets);
+    assert!(attained[0].share > 0.45, "{attained:?}");
+}
+
+#[test]
+fn a_context_above_its_maximum_gives_workers_to_others() {
+    let mut goals = of(&[Some(Goal::Share(0.5)), None]);
+    goals.contexts[0].max = 2;
+    // All workers serve both, as where a program divides nothing.
+    let mut fake = Fake::new(vec![set(0..8), set(0..8)], 1_000_000);
+    run(goals.clone(), &mut fake, 50);
+    assert_eq!(fake.sets[0].len(), 2, "{:?}", fake.sets);
+    // The other has no tasks, and waits for some with the workers.
+    let mut fake = Fake::new(vec![set(0..8), set(7..8)], 1_000_000);
+    fake.progress[1].unfinished = 0;
+    run(goals.clone(), &mut fake, 50);
+    assert_eq!((fake.sets[0].len(), fake.sets[1].len() >= 6), (2, true), "{:?}", fake.sets);
+    // What tasks need comes first.
+    let mut fake = Fake::new(vec![set(0..8), set(0..8)], 1_000_000);
+    fake.able[0] = vec![set([1]), set([3]), set([5])];
+    run(goals, &mut fake, 50);
+    assert_eq!(numbers(&fake.sets[0]), [1, 3, 5]);
+}
+
+#[test]
 fn a_worker_that_a_task_needs_stays() {
     let mut fake = Fake::new(vec![set(0..2), set(2..8)], 1_000_000);
     fake.able[1] = vec![set([5]), set([6, 0])];
@@ -290,17 +327,21 @@ fn cases() -> impl Strategy<Value = (Fake, Goals)> {
             (1..500u64).prop_map(|ms| Some(Goal::Deadline(Duration::from_millis(ms)))),
             (1..5000u32).prop_map(|rate| Some(Goal::TasksPerSecond(f64::from(rate)))),
         ],
+        prop_oneof![Just(usize::MAX), 1..8usize],
     );
     (prop::collection::vec(context, 1..4), any::<bool>()).prop_map(|(contexts, stubborn)| {
         let mut fake = Fake::new(contexts.iter().map(|(workers, ..)| set(workers.iter().copied())).collect(), 0);
-        let mut goals = Vec::new();
-        for (number, (_, unfinished, able, goal)) in contexts.into_iter().enumerate() {
+        let (mut goals, mut maxima) = (Vec::new(), Vec::new());
+        for (number, (_, unfinished, able, goal, max)) in contexts.into_iter().enumerate() {
             fake.progress[number].unfinished = unfinished;
             fake.able[number] = able.into_iter().map(set).collect();
             goals.push(goal);
+            maxima.push(max);
         }
         fake.stubborn = if stubborn { vec![0] } else { Vec::new() };
-        (fake, of(&goals))
+        let mut goals = of(&goals);
+        goals.contexts.iter_mut().zip(maxima).for_each(|(context, max)| context.max = max);
+        (fake, goals)
     })
 }
 
