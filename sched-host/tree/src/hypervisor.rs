@@ -200,16 +200,18 @@ impl Hypervisor {
         self.layout.renew(sets, active, &self.speeds);
     }
 
-    /// Workers for contexts that lack one, added to the layout.
-    fn rescues(&mut self, machine: &mut dyn Governed, looks: impl Fn(&Watched) -> bool) -> Vec<Shift> {
+    /// Workers for contexts that lack one, added to the layout; where nothing else would happen any more (`is_last`),
+    /// also for those that have refused a change a short time ago.
+    fn rescues(&mut self, machine: &mut dyn Governed, is_last: bool) -> Vec<Shift> {
         let mut shifts = Vec::new();
         for number in 0..self.contexts.len() {
             let watched = &self.contexts[number];
-            if !watched.is_active() {
+            if !watched.is_active() || !is_last && watched.changeable > self.steps {
                 continue;
             }
             let is_empty = self.layout.workers(number).is_empty();
-            if is_empty || looks(watched) {
+            // The needs of tasks are looked for more and more seldom while a long one runs.
+            if is_empty || is_last || watched.quiet.is_power_of_two() {
                 for able in machine.able(number) {
                     shifts.extend(self.layout.rescue(number, Some(&able)));
                 }

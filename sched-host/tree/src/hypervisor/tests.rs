@@ -235,6 +235,23 @@ fn a_refused_change_leaves_the_worker_and_is_tried_again_ever_later() {
 }
 
 #[test]
+fn a_context_that_refuses_what_it_lacks_is_left_alone_ever_longer() {
+    // It is to have three workers; the other one has none.
+    for (workers, min) in [(set(4..5), 3), (WorkerSet::new(), 1)] {
+        let mut fake = Fake::new(vec![set(0..4), workers], 10_000_000);
+        fake.stubborn = vec![1];
+        let mut goals = of(&[None, None]);
+        goals.contexts[1].min = min;
+        let mut hypervisor = run(goals, &mut fake, 1000);
+        let refusals = hypervisor.governance.refusals.len();
+        assert!((1..=10).contains(&refusals), "{refusals}");
+        // Where nothing else would happen any more, it is asked at once.
+        hypervisor.rescue(Duration::from_secs(10), &mut fake);
+        assert_eq!(hypervisor.governance.refusals.len(), refusals + 1);
+    }
+}
+
+#[test]
 fn goals_are_read() {
     let goals = Goals::parse(
         "goals.kdl",
