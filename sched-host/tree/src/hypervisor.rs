@@ -149,8 +149,7 @@ impl Hypervisor {
     /// moved.
     pub fn step(&mut self, now: Duration, machine: &mut dyn Governed) -> bool {
         self.look(now, machine);
-        // The needs of tasks are looked for more and more seldom while a long one runs.
-        let mut shifts = self.rescues(machine, |watched| watched.quiet.is_power_of_two());
+        let mut shifts = self.rescues(machine, false);
         if let Some(targets) = self.targets(now, machine) {
             self.approach(&targets, machine, &mut shifts);
         }
@@ -162,7 +161,7 @@ impl Hypervisor {
     /// would happen any more. Returns whether any was added.
     pub fn rescue(&mut self, now: Duration, machine: &mut dyn Governed) -> bool {
         self.look(now, machine);
-        let shifts = self.rescues(machine, |_| true);
+        let shifts = self.rescues(machine, true);
         self.apply(now, &shifts, machine)
     }
 
@@ -292,7 +291,9 @@ impl Hypervisor {
 
     /// Makes these moves: all additions, then all removals.
     fn apply(&mut self, now: Duration, shifts: &[Shift], machine: &mut dyn Governed) -> bool {
-        let mut arrived = vec![true; shifts.len()];
+        let was_there = |shift: &Shift| machine.workers(shift.to).contains(shift.worker);
+        let was_there: Vec<bool> = shifts.iter().map(was_there).collect();
+        let (mut arrived, mut left) = (vec![true; shifts.len()], vec![true; shifts.len()]);
         for number in 0..self.contexts.len() {
             let added: WorkerSet = shifts.iter().filter(|shift| shift.to == number).map(|shift| shift.worker).collect();
             if !added.is_empty() && !self.change(now, number, &added, &WorkerSet::new(), machine) {
@@ -304,20 +305,23 @@ impl Hypervisor {
             let leaves = |(shift, arrived): &(&Shift, &bool)| **arrived && shift.from == Some(number);
             let removed: WorkerSet =
                 shifts.iter().zip(&arrived).filter(leaves).map(|(shift, _)| shift.worker).collect();
-            if !removed.is_empty() {
-                self.change(now, number, &WorkerSet::new(), &removed, machine);
+            if !removed.is_empty() && !self.change(now, number, &WorkerSet::new(), &removed, machine) {
+                let here = shifts.iter().zip(&mut left).filter(|(shift, _)| shift.from == Some(number));
+                here.for_each(|(_, left)| *left = false);
             }
         }
-        for (shift, arrived) in shifts.iter().zip(&arrived) {
+        let moves = self.governance.moves.len();
+        for (number, shift) in shifts.iter().enumerate() {
             self.movable[shift.worker.index()] = self.steps + u64::from(self.goals.patience);
-            if *arrived {
-                machine.moved(shift.worker, shift.from, shift.to);
+            let from = shift.from.filter(|_| left[number]);
+            if arrived[number] && (from.is_some() || !was_there[number]) {
+                machine.moved(shift.worker, from, shift.to);
                 let name = |number: usize| self.goals.contexts[number].name.clone();
-                let (from, to) = (shift.from.map(name), name(shift.to));
+                let (from, to) = (from.map(name), name(shift.to));
                 self.governance.moves.push(Move { at: now, worker: shift.worker, from, to });
             }
         }
-        arrived.contains(&true)
+        self.governance.moves.len() > moves
     }
 
     /// Changes a context. If that is refused, the next attempt is later, each time twice as late.

@@ -232,6 +232,18 @@ fn a_refused_change_leaves_the_worker_and_is_tried_again_ever_later() {
     let refusals = &hypervisor.governance.refusals;
     assert!((1..=10).contains(&refusals.len()), "{refusals:?}");
     assert!(refusals[0].why.contains("goes on as it was"), "{refusals:?}");
+    // The worker did not leave.
+    let moves = &hypervisor.governance.moves;
+    assert!(!moves.is_empty() && moves.iter().all(|moved| moved.from.is_none()), "{moves:?}");
+}
+
+#[test]
+fn a_worker_that_stays_where_it_was_has_not_moved() {
+    let mut fake = Fake::new(vec![set(0..4), set(0..4)], 10_000_000);
+    fake.stubborn = vec![1];
+    let hypervisor = run(of(&[Some(Goal::Share(0.9)), None]), &mut fake, 100);
+    let Governance { moves, refusals, .. } = &hypervisor.governance;
+    assert_eq!((moves.len(), refusals.is_empty()), (0, false), "{moves:?}");
 }
 
 #[test]
