@@ -1,8 +1,8 @@
 //! What becomes of a program whose last rank goes wrong: each rank says what it learns, and fails.
 //!
 //! Build it with `cargo build -p sched-cluster --features mpi --example faults` and run it with `mpirun -n 3
-//! target/debug/examples/faults FAULT`, where FAULT is `kernel`, `order`, `owner`, `policy`, `panic`, `error`, `exit`,
-//! `abort` or `memory`, for which the last rank is to have less than 2 GiB (`ulimit -v`).
+//! target/debug/examples/faults FAULT`, where FAULT is `kernel`, `order`, `owner`, `policy`, `panic`, `error`, `early`,
+//! `exit`, `abort` or `memory`, for which the last rank is to have less than 2 GiB (`ulimit -v`).
 #![allow(clippy::print_stderr, reason = "it is a program for people")]
 
 use sched_cluster::{Cluster, ClusterError};
@@ -48,16 +48,26 @@ fn chain(cluster: &Cluster, fault: &str) -> Result<(), ClusterError> {
     cluster.wait_all()
 }
 
-/// The last rank gets 1.6 GiB, piece by piece.
-fn fill(cluster: &Cluster) -> Result<(), ClusterError> {
+/// The last rank gets 1.6 GiB, piece by piece; or it ends `early`, before it has asked for any.
+fn fill(cluster: &Cluster, early: bool) -> Result<(), ClusterError> {
     const PIECE: usize = 8 << 20;
     let register = |_| cluster.register_on(0, || vec![1_u8; PIECE], || vec![0; PIECE]);
     // All of them first: a registration makes a piece to see its size, which aborts where no memory is left.
     let pieces: Vec<_> = (0..200).map(register).collect::<Result<_, _>>()?;
+    if early && cluster.rank() + 1 == cluster.ranks() {
+        return cluster.bring(&pieces[0], cluster.ranks());
+    }
     for piece in &pieces {
         cluster.bring(piece, cluster.ranks() - 1)?;
     }
     cluster.wait_all()
+}
+
+fn program(cluster: &Cluster, fault: &str) -> Result<(), ClusterError> {
+    match fault {
+        "memory" | "early" => fill(cluster, fault == "early"),
+        _ => chain(cluster, fault),
+    }
 }
 
 fn report(rank: usize, result: Result<(), ClusterError>) -> ExitCode {
@@ -78,13 +88,13 @@ fn run(fault: &str) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let number = ["OMPI_COMM_WORLD_RANK", "PMI_RANK"].iter().find_map(|name| std::env::var(name).ok());
     let is_other = fault == "policy" && number.is_some_and(|number| number != "0");
     let cluster = Cluster::mpi(start(if is_other { "tree-ws" } else { "tree-eager" })?)?;
-    let result = if fault == "memory" { fill(&cluster) } else { chain(&cluster, fault) };
+    let result = program(&cluster, fault);
     Ok(report(cluster.rank(), result.inspect_err(|error| cluster.end_others(&error.to_string()))))
 }
 
 #[cfg(not(feature = "mpi"))]
 fn run(fault: &str) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let body = |cluster: &Cluster| if fault == "memory" { fill(cluster) } else { chain(cluster, fault) };
+    let body = |cluster: &Cluster| program(cluster, fault);
     let policy = |rank| if fault == "policy" && rank > 0 { "tree-ws" } else { "tree-eager" };
     let results = Cluster::local(3, |rank| start(policy(rank)), body)?;
     let codes = results.into_iter().enumerate().map(|(rank, result)| report(rank, result));

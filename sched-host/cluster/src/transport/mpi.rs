@@ -3,7 +3,7 @@
 //! # Safety
 //!
 //! A message is sent from the memory of the datum. A [`Parcel`] promises that its bytes stay where they are until it is
-//! dropped, which happens after the request has ended: it is tested until then, or waited for when the connection ends.
+//! dropped, which happens after the request has ended: it is tested until then, also when the connection ends.
 //!
 //! MPI is called by the thread that started it, and by those that use the connection, which hold the lock of the
 //! office: never by two at once. The first calls it again only after the office has closed, and the connection with it,
@@ -13,12 +13,16 @@ use super::{Arrived, Parcel, Tag, Transport};
 use mpi::point_to_point::Message as Matched;
 use mpi::request::{Request, StaticScope};
 use mpi::topology::SimpleCommunicator;
-use mpi::traits::{Communicator, Destination, Source};
+use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Source};
+use std::thread;
 use std::time::Duration;
 
 /// Longest time between two looks for messages: a look with its wake takes some ten microseconds, less than a
 /// hundredth.
 const PATIENCE: Duration = Duration::from_millis(2);
+
+/// The first sleep between two looks for the end of all ranks.
+const LEAST_PAUSE: Duration = Duration::from_micros(10);
 
 /// The connection of this process to the others.
 pub(crate) struct Mpi {
@@ -59,6 +63,32 @@ impl Mpi {
     /// The connection over all processes, by a communicator of its own.
     pub(crate) fn new(world: &SimpleCommunicator) -> Mpi {
         Mpi { world: world.duplicate(), sending: Vec::new(), unwanted: Vec::new() }
+    }
+}
+
+impl Drop for Mpi {
+    /// Ends together with the other ranks, when no message is being sent any more. Until then it receives what this rank
+    /// has no use for: a large message is not sent before it is received, so its sender would wait for ever, and this
+    /// rank for its sender. A rank joins the barrier when its own messages are sent (Hoefler, Siebert and Lumsdaine,
+    /// *Scalable communication protocols for dynamic sparse data exchange*, 2010).
+    fn drop(&mut self) {
+        let (mut barrier, mut pause) = (None, LEAST_PAUSE);
+        loop {
+            if self.look(&mut |_, _, arrived| arrived.discard()) {
+                pause = LEAST_PAUSE;
+                continue;
+            }
+            if self.sending.is_empty() {
+                let joined = barrier.take().unwrap_or_else(|| self.world.immediate_barrier());
+                match joined.test() {
+                    Ok(_) => return,
+                    Err(goes_on) => barrier = Some(goes_on),
+                }
+            }
+            // Others may compute for long.
+            thread::sleep(pause);
+            pause = (2 * pause).min(PATIENCE);
+        }
     }
 }
 
