@@ -10,10 +10,12 @@
 //! even if somebody still holds the desk. `Serialized` is what that needs.
 
 use super::{Arrived, Parcel, Tag, Transport};
+use mpi::attribute::AttributeKey;
 use mpi::point_to_point::Message as Matched;
 use mpi::request::{Request, StaticScope};
 use mpi::topology::SimpleCommunicator;
-use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Source};
+use mpi::traits::{AnyCommunicator, CommAttribute, Communicator, CommunicatorCollectives, Destination, Source};
+use std::ffi::c_int;
 use std::thread;
 use std::time::Duration;
 
@@ -21,12 +23,28 @@ use std::time::Duration;
 /// hundredth.
 const PATIENCE: Duration = Duration::from_millis(2);
 
+/// The largest tag that every implementation of MPI has.
+const LEAST_MOST_TAG: u32 = 32_767;
+
+/// The largest tag of the network that is used: 2³¹ − 1 between processes of one machine, 2²³ − 1 with UCX.
+#[repr(transparent)]
+#[derive(Clone)]
+struct MostTag(c_int);
+
+impl CommAttribute for MostTag {
+    fn get_key() -> AttributeKey {
+        // SAFETY: it is a key of MPI itself, whose value is a number of this type.
+        unsafe { AttributeKey::new_unchecked(mpi::ffi::MPI_TAG_UB as i32) }
+    }
+}
+
 /// The first sleep between two looks for the end of all ranks.
 const LEAST_PAUSE: Duration = Duration::from_micros(10);
 
 /// The connection of this process to the others.
 pub(crate) struct Mpi {
     world: SimpleCommunicator,
+    most_tag: u32,
     sending: Vec<Sending>,
     /// For messages that nobody wants, or has memory for: they have to be received all the same.
     unwanted: Vec<u8>,
@@ -62,7 +80,9 @@ impl Drop for Sending {
 impl Mpi {
     /// The connection over all processes, by a communicator of its own.
     pub(crate) fn new(world: &SimpleCommunicator) -> Mpi {
-        Mpi { world: world.duplicate(), sending: Vec::new(), unwanted: Vec::new() }
+        let most_tag =
+            world.get_attr::<MostTag>().and_then(|most| u32::try_from(most.0).ok()).unwrap_or(LEAST_MOST_TAG);
+        Mpi { world: world.duplicate(), most_tag, sending: Vec::new(), unwanted: Vec::new() }
     }
 }
 
@@ -128,8 +148,7 @@ impl Transport for Mpi {
     }
 
     fn most_tag(&self) -> u32 {
-        // What the standard guarantees is 32 767; Open MPI and MPICH have many more.
-        (1 << 28) - 1
+        self.most_tag
     }
 
     fn send(&mut self, to: usize, tag: Tag, parcel: Box<dyn Parcel>) {
