@@ -2,7 +2,7 @@
 //!
 //! Build it with `cargo build -p sched-cluster --features mpi --example faults` and run it with `mpirun -n 3
 //! target/debug/examples/faults FAULT`, where FAULT is `kernel`, `order`, `owner`, `policy`, `panic`, `error`, `early`,
-//! `exit`, `abort` or `memory`, for which the last rank is to have less than 2 GiB (`ulimit -v`).
+//! `exit`, `abort`, `large` or `memory`, for which the last rank is to have less than 2 GiB (`ulimit -v`).
 #![allow(clippy::print_stderr, reason = "it is a program for people")]
 
 use sched_cluster::{Cluster, ClusterError};
@@ -63,9 +63,17 @@ fn fill(cluster: &Cluster, early: bool) -> Result<(), ClusterError> {
     cluster.wait_all()
 }
 
+/// A value of 2 GiB, which is not used, and takes no memory.
+fn send_large(cluster: &Cluster) -> Result<(), ClusterError> {
+    let large = cluster.register_on(0, || vec![0_u8; 1 << 31], || vec![0; 1 << 31])?;
+    cluster.bring(&large, cluster.ranks() - 1)?;
+    cluster.wait_all()
+}
+
 fn program(cluster: &Cluster, fault: &str) -> Result<(), ClusterError> {
     match fault {
         "memory" | "early" => fill(cluster, fault == "early"),
+        "large" => send_large(cluster),
         _ => chain(cluster, fault),
     }
 }

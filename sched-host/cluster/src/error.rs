@@ -28,6 +28,16 @@ pub enum ClusterError {
         /// The largest number.
         most: u32,
     },
+    /// A value that no message can hold.
+    #[error("data {data} has {bytes} bytes, and a message holds {most} at most: register it in parts")]
+    TooLong {
+        /// Number of the data among those of the cluster.
+        data: u32,
+        /// Its size.
+        bytes: u64,
+        /// Maximum size of a message.
+        most: u64,
+    },
     /// The ranks differ in what all must have in common.
     #[error("the ranks differ in {what}: {each}")]
     Unequal {

@@ -33,7 +33,7 @@
 //!
 //! # What it does not do
 //! Recorded graphs do not cross ranks: use them for the data of one rank. A value that is sent is that of a whole
-//! [`Handle`](sched_runtime::Handle), or of a part of a [`RankArray`]. Messages are smaller than 2 GiB.
+//! [`Handle`](sched_runtime::Handle), or of a part of a [`RankArray`]. Messages of MPI are smaller than 2 GiB.
 
 mod agree;
 mod array;
@@ -85,6 +85,7 @@ pub struct Cluster {
     ranks: usize,
     grid: Grid,
     most_tag: u32,
+    most_bytes: u64,
     /// Whether the runtime records events.
     is_recorded: bool,
     state: Mutex<State>,
@@ -201,7 +202,8 @@ impl Cluster {
     }
 
     fn new(runtime: Runtime, transport: Box<dyn Transport>) -> Result<Cluster, ClusterError> {
-        let (rank, ranks, most_tag) = (transport.rank(), transport.ranks(), transport.most_tag());
+        let (rank, ranks) = (transport.rank(), transport.ranks());
+        let (most_tag, most_bytes) = (transport.most_tag(), transport.most_bytes());
         last_words::heed();
         let writer = runtime.trace_writer();
         let is_recorded = writer.is_some();
@@ -215,6 +217,7 @@ impl Cluster {
             ranks,
             grid: Grid::new(ranks),
             most_tag,
+            most_bytes,
             is_recorded,
             state: Mutex::default(),
             runtime,

@@ -117,7 +117,9 @@ impl Cluster {
         if index >= self.most_tag / 2 - 4 {
             return Err(ClusterError::TooMany { most: index });
         }
-        self.office.desk().expect(bytes);
+        if bytes as u64 <= self.most_bytes {
+            self.office.desk().expect(bytes);
+        }
         let (holders, bytes) = (Holders::owned_by(rank), bytes as u64);
         state.data.add(number, Datum { index, holders, pending: SmallVec::new(), bytes, courier });
         Ok(index as usize)
@@ -147,7 +149,7 @@ impl Cluster {
     /// Brings a value to a rank, where the runtime [reads](sched_runtime::Runtime::read) it then. All ranks call it.
     ///
     /// # Errors
-    /// [`ClusterError::NoRank`]; if no rank owns the data.
+    /// [`ClusterError::NoRank`]; [`ClusterError::TooLong`]; if no rank owns the data.
     pub fn bring<D: Data>(&self, handle: &D, rank: usize) -> Result<(), ClusterError> {
         self.check_rank(rank)?;
         self.with_datum(handle, (Deed::Bring, rank), |datum, traffic| {
@@ -158,7 +160,7 @@ impl Cluster {
     /// Brings a value to all ranks, along a tree: each of them passes it on to some others. All of them call it.
     ///
     /// # Errors
-    /// If no rank owns the data.
+    /// As for [`bring`](Self::bring).
     pub fn bring_everywhere<D: Data>(&self, handle: &D) -> Result<(), ClusterError> {
         (0..self.ranks).try_for_each(|rank| self.bring(handle, rank))
     }
@@ -166,7 +168,7 @@ impl Cluster {
     /// Gives data to another rank, which owns it from now on. All ranks call it.
     ///
     /// # Errors
-    /// [`ClusterError::NoRank`]; if no rank owns the data.
+    /// As for [`bring`](Self::bring).
     pub fn give<D: Data>(&self, handle: &D, rank: usize) -> Result<(), ClusterError> {
         self.bring(handle, rank)?;
         self.with_datum(handle, (Deed::Give, rank), |datum, _| {

@@ -32,7 +32,8 @@ impl Cluster {
     /// [Reductions](Self::reduction_on) do not count: to them a task adds wherever it runs. Returns it there.
     ///
     /// # Errors
-    /// If it names data that no rank owns; and see [`SubmitError`](sched_runtime::SubmitError).
+    /// If it names data that no rank owns; [`ClusterError::TooLong`]; and see
+    /// [`SubmitError`](sched_runtime::SubmitError).
     pub fn submit<L: AccessList, P: Send + 'static>(
         &self,
         task: TaskBuilder<'_, L, P>,
@@ -239,6 +240,10 @@ impl Cluster {
         arrival: Arrival,
         (traffic, urgency): (&mut Traffic, Urgency<'_>),
     ) -> Result<(), ClusterError> {
+        // On all ranks: those that have no part in it would wait for the others.
+        if datum.bytes > self.most_bytes {
+            return Err(ClusterError::TooLong { data: datum.index, bytes: datum.bytes, most: self.most_bytes });
+        }
         if from != self.rank && to != self.rank {
             return Ok(());
         }

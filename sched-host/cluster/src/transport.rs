@@ -112,6 +112,9 @@ pub(crate) trait Transport: Send {
     /// The largest tag.
     fn most_tag(&self) -> u32;
 
+    /// Maximum number of bytes of a message.
+    fn most_bytes(&self) -> u64;
+
     /// Begins to send.
     fn send(&mut self, to: usize, tag: Tag, parcel: Box<dyn Parcel>);
 

@@ -151,6 +151,11 @@ impl Transport for Mpi {
         self.most_tag
     }
 
+    fn most_bytes(&self) -> u64 {
+        // It is counted by an `int`.
+        c_int::MAX as u64
+    }
+
     fn send(&mut self, to: usize, tag: Tag, parcel: Box<dyn Parcel>) {
         let tag = tag.0 as i32;
         let mut request = None;
