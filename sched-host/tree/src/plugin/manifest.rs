@@ -1,6 +1,7 @@
 //! Checks of a component's description.
 
 use sched_core::{Arity, ComponentInfo, ParamInfo};
+use sched_policy::WORDS;
 use std::collections::HashSet;
 
 /// All problems that keep a component from being used, one line each.
@@ -8,6 +9,8 @@ pub(super) fn faults(info: &ComponentInfo) -> Vec<String> {
     let mut faults = Vec::new();
     if !is_kebab(&info.name) {
         faults.push("its name is not lower-case words joined by `-`".to_owned());
+    } else if WORDS.contains(&&*info.name) {
+        faults.push("its name is a word of the policy language, so that no policy could name it".to_owned());
     }
     let mut names = HashSet::new();
     for param in &info.params {
@@ -28,6 +31,9 @@ pub(super) fn faults(info: &ComponentInfo) -> Vec<String> {
         }
         if !is_kebab(&slot.name) {
             faults.push(format!("the name of slot `{}` is not lower-case words joined by `-`", slot.name));
+        } else if WORDS.contains(&&*slot.name) {
+            let fault = "is a word of the policy language, so that no policy could fill it";
+            faults.push(format!("the name of slot `{}` {fault}", slot.name));
         }
     }
     match (matches!(info.arity, Arity::Slots | Arity::ManyAndSlots), info.slots.is_empty()) {
@@ -107,6 +113,17 @@ mod tests {
         component `Work_Stealing` has no description
         parameter `Size` of component `Work_Stealing` has no description
         slot `a` of component `Work_Stealing` has no description
+        ");
+    }
+
+    #[test]
+    fn words_of_the_policy_language_name_nothing() {
+        const INFO: Info = Info::new("each", Family::FlowControl, "Sorts tasks.")
+            .slots(&[Slot { name: "use", doc: "Some." }, Slot { name: "others", doc: "All others." }])
+            .arity(Arity::Slots);
+        insta::assert_snapshot!(faults(&INFO.describe()).join("\n"), @"
+        its name is a word of the policy language, so that no policy could name it
+        the name of slot `use` is a word of the policy language, so that no policy could fill it
         ");
     }
 
