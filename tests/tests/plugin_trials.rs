@@ -112,6 +112,19 @@ fn a_rebuilt_plugin_is_taken_into_use_while_tasks_run() {
     runs.assert_once("");
 }
 
+#[test]
+fn a_registry_of_one_file_looks_at_that_file_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("lifo.so");
+    fs::copy(stock_plugin(LIFO, Profile::Debug), &file).expect("copied");
+    let registry = Registry::of_file(&file).expect("it is a plugin");
+    let again = registry.rescan();
+    assert_eq!(PluginChange::between(&registry, &again), []);
+    assert!(again.component("lifo").is_some());
+    fs::copy(fixtures::plugin("duplicate-name"), &file).expect("copied");
+    assert_eq!(PluginChange::between(&again, &again.rescan()), [PluginChange::Rebuilt(file)]);
+}
+
 /// The system's loader would return the old library for the new file. In a process of its own, since the variable is
 /// read where plugins are loaded.
 #[test]

@@ -95,3 +95,8 @@ fn every_shipped_policy_uses_devices() {
         arrays.iter().for_each(|x| assert_eq!(*runtime.read(x).expect("it was computed"), [32.0; 16], "{policy}"));
     }
 }
+
+#[test]
+fn another_search_for_plugins_keeps_the_drivers_of_the_program() {
+    assert!(registry().rescan().driver("fake").is_some());
+}

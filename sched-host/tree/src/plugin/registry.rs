@@ -38,10 +38,14 @@ pub struct Registry {
 #[derive(Clone, Debug, Default)]
 struct Recipe {
     path: SearchPath,
+    /// The one file, in the place of a path.
+    file: Option<PathBuf>,
     /// Whether the stock components are refused, if they are asked for at all.
     stock: Option<bool>,
     /// Components of the program, by package.
     own: Vec<(String, Vec<Offer>)>,
+    /// Drivers of the program, by package.
+    drivers: Vec<(String, FoundDriver)>,
 }
 
 /// All components of one name.
@@ -126,26 +130,34 @@ impl Registry {
     /// # Errors
     /// Why it was not loaded.
     pub fn of_file(path: &Path) -> Result<Registry, LoadError> {
+        let registry = Registry::with_file(path);
+        let error = registry.rejected().next().cloned();
+        error.map_or(Ok(registry), Err)
+    }
+
+    /// The components of one file alone, if it can be loaded.
+    fn with_file(path: &Path) -> Registry {
         let mut registry = Registry::empty();
+        registry.recipe.file = Some(path.to_owned());
         let state = registry.load_file(path, Origin::Named, &mut HashMap::new());
-        if let FileState::Rejected(error) = state {
-            return Err(error);
-        }
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let folder = SearchFolder { path: folder, origin: Origin::Named };
         registry.folders.push(FolderReport { folder, state: FolderState::Searched });
         registry.files.push(FileReport { path: path.to_owned(), folder: 0, state });
         registry.settle();
-        Ok(registry)
+        registry
     }
 
-    /// Searches the folders again, as they are now. A file whose content is known is not loaded again; a new content is
+    /// Searches the folders, or looks at the [one file](Self::of_file), again, as they are now. A file whose content is known is not loaded again; a new content is
     /// a new library, which is loaded beside the old one.
     ///
     /// [`PluginChange::between`](super::PluginChange::between) lists the differences.
     #[must_use]
     pub fn rescan(&self) -> Registry {
-        let mut registry = Registry::load(&self.recipe.path);
+        let mut registry = match &self.recipe.file {
+            Some(file) => Registry::with_file(file),
+            None => Registry::load(&self.recipe.path),
+        };
         registry.overrides.clone_from(&self.overrides);
         registry.audience = self.audience;
         if let Some(refused) = self.recipe.stock {
@@ -154,6 +166,9 @@ impl Registry {
         for (package, offers) in &self.recipe.own {
             // What cannot be used now could not be used before, or is replaced by a plugin; both are in the listing.
             let _ = registry.add_builtin(package, offers.clone());
+        }
+        for (package, found) in &self.recipe.drivers {
+            registry.add_found(package, found.clone());
         }
         registry.settle();
         registry
@@ -345,10 +360,16 @@ impl Registry {
     /// Adds a driver that is compiled into this program. One of a plugin that has its name is used in its place.
     pub fn add_driver<D: Driver>(&mut self, package: &str) {
         let handle = DriverHandle::of::<D>();
-        let Ok(summary) = handle.summary() else { return };
-        if self.driver(&summary.name).is_none() {
+        if let Ok(summary) = handle.summary() {
+            self.add_found(package, FoundDriver { handle, summary });
+        }
+    }
+
+    fn add_found(&mut self, package: &str, found: FoundDriver) {
+        self.recipe.drivers.push((package.to_owned(), found.clone()));
+        if self.driver(&found.summary.name).is_none() {
             let id = PluginId { package: package.to_owned(), version: String::new(), path: None };
-            self.drivers.push(RegisteredDriver::new(FoundDriver { handle, summary }, Arc::new(id)));
+            self.drivers.push(RegisteredDriver::new(found, Arc::new(id)));
         }
     }
 
