@@ -179,18 +179,21 @@ impl Hypervisor {
     fn look(&mut self, now: Duration, machine: &mut dyn Governed) {
         let passed = self.last.map_or(Duration::ZERO, |last| now.saturating_sub(last)).as_secs_f64();
         self.last = Some(now);
-        let shares = self.layout.shares();
-        for (number, watched) in self.contexts.iter_mut().enumerate() {
+        let progress: Vec<Progress> = (0..self.contexts.len()).map(|number| machine.progress(number)).collect();
+        // Tasks may have come and ended since then.
+        let had_tasks = |(watched, now): (&Watched, &Progress)| watched.is_active() || now.ended != watched.now.ended;
+        let active: Vec<bool> = self.contexts.iter().zip(&progress).map(had_tasks).collect();
+        let shares = self.layout.shares_among(&active);
+        for ((number, watched), mut progress) in self.contexts.iter_mut().enumerate().zip(progress) {
             let (before, context) = (watched.now, &self.goals.contexts[number]);
-            let mut progress = machine.progress(number);
             if let Some(flops) = context.task_flops {
                 progress.flops = progress.ended as f64 * flops;
             }
             watched.quiet = if progress.ended == before.ended { watched.quiet.saturating_add(1) } else { 0 };
             let share = shares.get(number).copied().unwrap_or(0.0);
-            if before.unfinished > 0 || watched.quiet == 0 {
+            if active[number] {
                 watched.rate.note(&before, &progress, passed, share);
-                watched.account.note(&before, &progress, now, passed, share);
+                watched.account.note(&progress, now, passed, share);
             }
             watched.now = progress;
         }

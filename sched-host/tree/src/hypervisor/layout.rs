@@ -66,10 +66,17 @@ impl Layout {
 
     /// The share of each context that has tasks; 0 for the others.
     pub(super) fn shares(&self) -> Vec<f64> {
+        self.shares_among(&self.active)
+    }
+
+    /// The share of each context if these have tasks.
+    pub(super) fn shares_among(&self, active: &[bool]) -> Vec<f64> {
         let mut shares = vec![0.0; self.sets.len()];
         for worker in self.pool.iter() {
-            let part = self.weight(worker) / self.servings(worker).max(1) as f64;
-            for (share, (set, active)) in shares.iter_mut().zip(self.sets.iter().zip(&self.active)) {
+            let serves = |(set, active): &(&WorkerSet, &bool)| **active && set.contains(worker);
+            let servings = self.sets.iter().zip(active).filter(serves).count();
+            let part = self.weight(worker) / servings.max(1) as f64;
+            for (share, (set, active)) in shares.iter_mut().zip(self.sets.iter().zip(active)) {
                 if *active && set.contains(worker) {
                     *share += part;
                 }

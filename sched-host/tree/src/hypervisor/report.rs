@@ -71,15 +71,13 @@ pub(super) struct Account {
 
 impl Account {
     /// Adds `passed` seconds until `now`, in which the context had this share.
-    pub(super) fn note(&mut self, before: &Progress, after: &Progress, now: Duration, passed: f64, share: f64) {
+    pub(super) fn note(&mut self, after: &Progress, now: Duration, passed: f64, share: f64) {
         let mut seconds = passed;
         self.end = None;
         if after.unfinished == 0 {
             let end = after.last_end.unwrap_or(now);
             self.end = Some(end);
-            if before.unfinished > 0 {
-                seconds = (passed - now.saturating_sub(end).as_secs_f64()).max(0.0);
-            }
+            seconds = (passed - now.saturating_sub(end).as_secs_f64()).max(0.0);
         }
         self.seconds += seconds;
         self.share_seconds += seconds * share;

@@ -264,6 +264,18 @@ fn a_context_that_refuses_what_it_lacks_is_left_alone_ever_longer() {
 }
 
 #[test]
+fn tasks_that_come_and_end_between_two_looks_count() {
+    let mut fake = Fake::new(vec![set(0..4), set(0..4)], 0);
+    let mut hypervisor = Hypervisor::new(of(&[Some(Goal::Share(0.5)), Some(Goal::Share(0.5))]), vec![1.0; 4]);
+    hypervisor.step(Duration::ZERO, &mut fake);
+    let ended = |ms| Progress { ended: 20, last_end: Some(Duration::from_millis(ms)), ..Progress::default() };
+    fake.progress = vec![ended(4), ended(5)];
+    let attained = hypervisor.finish(Duration::from_millis(5), &mut fake).attained;
+    let found: Vec<_> = attained.iter().map(|one| (one.share, one.tasks_per_second.round(), one.met)).collect();
+    assert_eq!(found, [(0.5, 5000.0, Some(true)), (0.5, 4000.0, Some(true))]);
+}
+
+#[test]
 fn goals_are_read() {
     let goals = Goals::parse(
         "goals.kdl",
