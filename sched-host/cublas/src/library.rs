@@ -7,6 +7,7 @@ use crate::symbols::{Blas, BlasFunctions, Common, Handle, Solver, SolverFunction
 use libloading::Library;
 use sched_runtime::RawDevice;
 use std::collections::HashMap;
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -149,17 +150,26 @@ fn solver<T>(library: &'static Library, letter: char) -> Result<Solver<T>, CudaM
 /// Opens a library by one of these names, in one of these folders or where the system looks. It is never closed.
 fn open(folders: &[PathBuf], names: &[&str]) -> Result<&'static Library, CudaMathError> {
     let in_folders = folders.iter().flat_map(|folder| names.iter().map(move |name| folder.join(name)));
-    let candidates = in_folders.filter(|file| file.exists()).chain(names.iter().map(|name| Path::new(name).to_owned()));
-    let mut said = String::new();
-    for candidate in candidates {
+    let in_folders = in_folders.filter(|file| file.exists()).map(|file| (file, true));
+    let candidates = in_folders.chain(names.iter().map(|name| (Path::new(name).to_owned(), false)));
+    // What is wrong with the first that is there says more than that others are not.
+    let (mut refused, mut said) = (None, String::new());
+    for (candidate, is_there) in candidates {
         // SAFETY: the initializers are those of NVIDIA's library, or of what the user has put in its place.
         match unsafe { Library::new(&candidate) } {
             Ok(library) => return Ok(Box::leak(Box::new(library))),
-            Err(error) => said = error.to_string(),
+            Err(error) => said = words_of(&error),
+        }
+        // The loader begins with the file that it does not find, which may be one that this one needs.
+        if is_there || !said.starts_with(&*candidate.to_string_lossy()) {
+            refused.get_or_insert_with(|| format!("{} cannot be loaded ({said})", candidate.display()));
         }
     }
     let (last, variable) = (names.last().copied().unwrap_or_default(), LIBRARIES_VARIABLE);
-    let message = format!("{last} cannot be loaded ({said}): install it, or name its folder in {variable}");
+    let message = match refused {
+        Some(refused) => format!("{refused}: install it again, or name the folder of another one in {variable}"),
+        None => format!("{last} cannot be loaded ({said}): install it, or name its folder in {variable}"),
+    };
     Err(CudaMathError::Unavailable { message })
 }
 
@@ -169,5 +179,11 @@ fn symbol<F: Copy>(library: &'static Library, name: &str) -> Result<F, CudaMathE
     let found = unsafe { library.get::<F>(name.as_bytes()) };
     found
         .map(|function| *function)
-        .map_err(|error| CudaMathError::Unavailable { message: format!("there is no function `{name}`: {error}") })
+        .map_err(|error| words_of(&error))
+        .map_err(|said| CudaMathError::Unavailable { message: format!("there is no function `{name}`: {said}") })
+}
+
+/// What the loader says, which is the source of the error.
+fn words_of(error: &libloading::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }

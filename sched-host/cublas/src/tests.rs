@@ -2,7 +2,7 @@
 
 use crate::error::{blas, solver};
 use crate::matrix::DeviceTile;
-use crate::{CudaMathError, Op};
+use crate::{CudaMath, CudaMathError, Op};
 
 #[test]
 fn a_matrix_fits_into_its_array() {
@@ -16,6 +16,17 @@ fn a_matrix_fits_into_its_array() {
     }
     let error = DeviceTile::<f64>::new(0, usize::MAX, 1 << 40, 1).expect_err("libraries count in 32 bits").to_string();
     assert_eq!(error, "found 1099511627776 rows or columns, expected fewer than 2^31");
+}
+
+#[test]
+fn a_library_that_is_there_and_cannot_be_loaded_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("libcublas.so.12");
+    std::fs::write(&file, "no library").expect("written");
+    // A system that has another one uses that.
+    let Err(error) = CudaMath::load(&[folder.path().to_owned()]) else { return };
+    let (said, file) = (error.to_string(), file.display());
+    assert!(said.starts_with(&format!("{file} cannot be loaded ({file}: ")), "{said}");
 }
 
 #[test]
