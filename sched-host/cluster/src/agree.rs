@@ -3,7 +3,9 @@
 use crate::error::ClusterError;
 use crate::office::{Desk, Room};
 use crate::transport::{Arrived, Tag};
+use sched_runtime::{Handle, Runtime, WriteLease};
 use sched_text::hash::{fnv_1a, fold};
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 /// What all ranks do with a datum.
@@ -108,15 +110,19 @@ impl Log {
 const MOST_NAMES: usize = 256;
 
 /// A message between ranks themselves, for the thread that waits for it.
-struct Waiting(SyncSender<Result<Vec<u8>, String>>);
+struct Waiting {
+    sender: SyncSender<Result<Vec<u8>, String>>,
+    /// Ends after the message was sent on.
+    _lease: WriteLease<Handle<()>>,
+}
 
 impl Room for Waiting {
     fn fill(self: Box<Self>, arrived: &mut dyn Arrived) {
-        let _ = self.0.send(Ok(arrived.to_vec()));
+        let _ = self.sender.send(Ok(arrived.to_vec()));
     }
 
     fn fail(self: Box<Self>, why: &str) {
-        let _ = self.0.send(Err(why.to_owned()));
+        let _ = self.sender.send(Err(why.to_owned()));
     }
 }
 
@@ -124,13 +130,20 @@ impl Room for Waiting {
 pub(crate) struct Among<'a> {
     pub(crate) rank: usize,
     pub(crate) ranks: usize,
-    pub(crate) desk: &'a Desk,
+    pub(crate) desk: &'a Arc<Desk>,
+    pub(crate) runtime: &'a Runtime,
 }
 
 impl Among<'_> {
     pub(crate) fn receive(&self, from: usize) -> Result<Vec<u8>, ClusterError> {
         let (sender, receiver) = sync_channel(1);
-        self.desk.receive(from, Tag::OWN, Box::new(Waiting(sender)));
+        // The thread waits for a datum that is leased until the message is there. So it is a worker meanwhile, where the
+        // runtime counts on that, and reports where nothing moves: others may wait for what this rank computes.
+        let (here, desk) = (self.runtime.register(()), Arc::clone(self.desk));
+        let then = move |lease| desk.receive(from, Tag::OWN, Box::new(Waiting { sender, _lease: lease }));
+        self.runtime.lease_write(&here, then)?;
+        // After a stall, too, ranks talk to each other.
+        drop(self.runtime.read(&here));
         let lost = |why: &str| ClusterError::Failed(vec![why.to_owned()]);
         match receiver.recv() {
             Ok(Ok(bytes)) => Ok(bytes),

@@ -367,7 +367,7 @@ impl Cluster {
     }
 
     fn among(&self) -> Among<'_> {
-        Among { rank: self.rank, ranks: self.ranks, desk: self.office.desk() }
+        Among { rank: self.rank, ranks: self.ranks, desk: self.office.desk(), runtime: &self.runtime }
     }
 
     fn check_rank(&self, rank: usize) -> Result<(), ClusterError> {

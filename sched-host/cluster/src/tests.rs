@@ -337,6 +337,34 @@ fn any_bound_on_what_is_in_flight_lets_programs_run_to_the_end() {
 }
 
 #[test]
+fn a_rank_that_waits_for_the_others_is_a_worker_meanwhile() {
+    let start = |_| {
+        let registry = Arc::new(sched_tree::plugin::Registry::compiled_in());
+        Runtime::builder().registry(registry).workers(1).main_worker().bind(false).build()
+    };
+    for most in [None, Some(1)] {
+        let found = Cluster::local(2, start, |cluster| {
+            let set = cluster.runtime().codelet::<(Write<u64>,), u64>("set");
+            let set = set.cpu("set", |context, (x,)| *x = *context.params).build();
+            let x = cluster.register_on(1, || 0_u64, || 0)?;
+            // Rank 1 comes to the wait at once, and rank 0 needs its values before that.
+            if cluster.rank() == 0 {
+                most.into_iter().for_each(|most| cluster.bound_in_flight(most));
+            }
+            for value in 1..=5 {
+                cluster.submit(cluster.runtime().task_with(&set, value, (&x,)))?;
+                cluster.bring(&x, 0)?;
+            }
+            let value = (cluster.rank() == 0).then(|| cluster.runtime().read(&x).map(|x| *x)).transpose()?;
+            cluster.wait_all()?;
+            Ok::<_, ClusterError>(value)
+        });
+        let found: Result<Vec<Option<u64>>, _> = found.expect("the ranks start").into_iter().collect();
+        assert_eq!(found.expect("all is well"), [Some(5), None], "{most:?}");
+    }
+}
+
+#[test]
 fn a_failure_on_one_rank_is_the_word_of_all() {
     let words = on_ranks(3, |cluster| {
         let runtime = cluster.runtime();
