@@ -154,15 +154,23 @@ impl Among<'_> {
 
     /// What each rank gives, on all of them: rank 0 collects it, and passes it on.
     pub(crate) fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ClusterError> {
+        self.exchange_and(mine, &|| ())
+    }
+
+    /// Calls `met` when all ranks have given theirs: on rank 0 before any other.
+    fn exchange_and(&self, mine: &[u8], met: &dyn Fn()) -> Result<Vec<Vec<u8>>, ClusterError> {
         if self.rank > 0 {
             self.desk.send(0, Tag::OWN, Box::new(mine.to_vec()));
-            return Ok(unpacked(&self.receive(0)?));
+            let all = self.receive(0)?;
+            met();
+            return Ok(unpacked(&all));
         }
         let all = self.collect(mine).inspect_err(|why| {
             // They wait for this rank.
             (1..self.ranks).for_each(|rank| self.desk.send(rank, Tag::ENDED, Box::new(why.to_string().into_bytes())));
         });
         let all = all?.unwrap_or_default();
+        met();
         let packed = packed(&all);
         (1..self.ranks).for_each(|rank| self.desk.send(rank, Tag::OWN, Box::new(packed.clone())));
         Ok(all)
@@ -178,10 +186,11 @@ impl Among<'_> {
         std::iter::once(Ok(mine.to_vec())).chain(others).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Checks that all ranks have submitted the same tasks, and done the same with data, in the same order.
-    pub(crate) fn check(&self, log: &Log) -> Result<(), ClusterError> {
+    /// Checks that all ranks have submitted the same tasks, and done the same with data, in the same order. Calls `met`
+    /// when all of them have come to the wait.
+    pub(crate) fn check(&self, log: &Log, met: &dyn Fn()) -> Result<(), ClusterError> {
         let digest = [log.hashes.len() as u64, log.digest()].map(u64::to_le_bytes).concat();
-        let digests = self.exchange(&digest)?;
+        let digests = self.exchange_and(&digest, met)?;
         if digests.iter().all(|other| *other == digest) && digests.len() == self.ranks {
             return Ok(());
         }
@@ -227,9 +236,9 @@ impl Among<'_> {
         Err(ClusterError::Unequal { what: what.to_owned(), each })
     }
 
-    /// Whether all is well on every rank; else the reasons.
-    pub(crate) fn agree(&self, problem: Option<&str>) -> Result<(), ClusterError> {
-        let all = self.exchange(problem.unwrap_or("").as_bytes())?;
+    /// Whether all is well on every rank; else the reasons. Calls `met` when all have come to the end of the wait.
+    pub(crate) fn agree(&self, problem: Option<&str>, met: &dyn Fn()) -> Result<(), ClusterError> {
+        let all = self.exchange_and(problem.unwrap_or("").as_bytes(), met)?;
         let bad = all.iter().enumerate().filter(|(_, why)| !why.is_empty());
         let bad: Vec<String> =
             bad.map(|(rank, why)| format!("rank {rank}: {}", String::from_utf8_lossy(why))).collect();

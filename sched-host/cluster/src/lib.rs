@@ -265,9 +265,11 @@ impl Cluster {
             let mut state = self.state.lock();
             (state.log.take(), state.traffic.flights.clone())
         };
-        self.office.desk().tell(Doing::Begins);
+        // Reports of this wait are compared with each other only: before and after it, ranks may be at work that are in
+        // no wait.
+        let met = || _ = self.office.desk().tell(Doing::Begins);
         // Before anything is waited for: what only some ranks have submitted would be waited for in vain.
-        if let Err(error) = among.check(&log) {
+        if let Err(error) = among.check(&log, &met) {
             self.office.give_up(&error.to_string());
             // What has not begun is of no use to anybody.
             self.runtime.cancel_all();
@@ -285,7 +287,7 @@ impl Cluster {
             }
         }
         // What was not received for lack of memory is why tasks were cancelled.
-        among.agree(lack().or_else(|| problem.map(|error| error.to_string())).as_deref())
+        among.agree(lack().or_else(|| problem.map(|error| error.to_string())).as_deref(), &met)
     }
 
     /// Tells the others that this rank ends, and why: it does not do its part any more. What they await from it fails,

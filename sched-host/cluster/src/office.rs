@@ -82,7 +82,7 @@ enum Errand {
 /// What a rank does while all wait for each other.
 #[derive(Clone, Copy)]
 pub(crate) enum Doing {
-    /// It begins to wait.
+    /// It begins to wait, or has waited, as all others.
     Begins,
     /// It has tasks, and nothing has moved for a while; the number of those that it has done.
     Stays(u64),

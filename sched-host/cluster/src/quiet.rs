@@ -16,7 +16,8 @@ const REPORT: u64 = 0;
 const ASK: u64 = 1;
 const DECIDED: u64 = 2;
 
-/// What a rank knows of this. Each wait of all ranks is an epoch: what is left of those before is ignored.
+/// What a rank knows of this. Each wait of all ranks is an epoch, and so is the time between two waits: what is left of
+/// those before is ignored.
 pub(crate) struct Quiet {
     rank: usize,
     epoch: u64,
@@ -59,7 +60,7 @@ impl Quiet {
         self.received += 1;
     }
 
-    /// All ranks begin to wait.
+    /// All ranks begin to wait, or have waited.
     pub(crate) fn begin(&mut self) {
         (self.epoch, self.wave, self.done, self.is_decided) = (self.epoch + 1, 0, None, false);
         self.reports.fill(None);
@@ -73,6 +74,10 @@ impl Quiet {
 
     /// Nothing has moved here for a while; `tasks` are done.
     pub(crate) fn report(&mut self, tasks: u64) -> Vec<Notice> {
+        if self.done.is_some() {
+            // It waits for the others.
+            return self.answer();
+        }
         let counts = [self.sent, self.received, tasks];
         if self.rank == 0 {
             return self.note(0, (counts, true));

@@ -365,6 +365,29 @@ fn a_rank_that_waits_for_the_others_is_a_worker_meanwhile() {
 }
 
 #[test]
+fn a_rank_that_is_at_work_between_two_waits_does_not_stall_others() {
+    let start = |_| {
+        let registry = Arc::new(sched_tree::plugin::Registry::compiled_in());
+        Runtime::builder().registry(registry).workers(1).bind(false).quiet_period(Duration::from_millis(20)).build()
+    };
+    let found = Cluster::local(2, start, |cluster| {
+        let set = cluster.runtime().codelet::<(Write<u64>,), ()>("set").cpu("set", |_, (x,)| *x = 5).build();
+        let x = cluster.register_on(1, || 0_u64, || 0)?;
+        cluster.wait_all()?;
+        if cluster.rank() == 1 {
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        cluster.submit(cluster.runtime().task(&set, (&x,)))?;
+        cluster.bring(&x, 0)?;
+        let value = (cluster.rank() == 0).then(|| cluster.runtime().read(&x).map(|x| *x)).transpose()?;
+        cluster.wait_all()?;
+        Ok::<_, ClusterError>(value)
+    });
+    let found: Result<Vec<Option<u64>>, _> = found.expect("the ranks start").into_iter().collect();
+    assert_eq!(found.expect("all is well"), [Some(5), None]);
+}
+
+#[test]
 fn a_failure_on_one_rank_is_the_word_of_all() {
     let words = on_ranks(3, |cluster| {
         let runtime = cluster.runtime();
