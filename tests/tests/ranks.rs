@@ -209,6 +209,33 @@ fn tasks_that_nobody_on_a_rank_can_run_fail_on_all_with_one_word() {
     assert_eq!(words[0], words[1]);
 }
 
+/// Rank 0 waits for room, and has not submitted what rank 1 has.
+#[test]
+fn a_rank_that_waits_for_room_in_vain_learns_of_a_stall_as_others_do() {
+    let words = Cluster::local(
+        2,
+        |_| builder(EAGER, 1, Vec::new()).quiet_period(Duration::from_millis(60)).build(),
+        |cluster| {
+            let runtime = cluster.runtime();
+            let unserved =
+                runtime.context("unserved").policy_value(policy(EAGER)).workers([]).build().expect("it fits");
+            let data = [0, 1].map(|rank| cluster.register_on(rank, || 1_u64, || 0).expect("a rank"));
+            let step = step(runtime);
+            cluster.bound_in_flight(if cluster.rank() == 0 { 1 } else { 1000 });
+            let first = runtime.task_with(&step, 1, (&data[0], &data[1])).context(&unserved);
+            cluster.submit(first).expect("it is sound");
+            for number in 0..20 {
+                let task = runtime.task_with(&step, number, (&data[1], &data[0]));
+                cluster.submit(task).expect("it is sound");
+            }
+            cluster.wait_all()
+        },
+    );
+    let words = words_of(words.expect("the ranks start"));
+    assert!(words[0].contains("rank 1: ") && words[0].contains("unserved"), "{}", words[0]);
+    assert_eq!(words[0], words[1]);
+}
+
 /// The word of a kernel that panics in a context is that of a kernel that panics.
 #[test]
 fn a_kernel_that_panics_in_a_context_is_the_word_of_all() {

@@ -3,7 +3,7 @@
 use crate::error::ClusterError;
 use crate::office::{Desk, Room};
 use crate::transport::{Arrived, Tag};
-use sched_runtime::{Handle, Runtime, WriteLease};
+use sched_runtime::{DataError, Handle, Runtime, WriteLease};
 use sched_text::hash::{fnv_1a, fold};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -136,14 +136,21 @@ pub(crate) struct Among<'a> {
 
 impl Among<'_> {
     pub(crate) fn receive(&self, from: usize) -> Result<Vec<u8>, ClusterError> {
+        self.receive_or(from, &|| ())
+    }
+
+    /// Calls `stalled` if nothing moves on this rank meanwhile, or on any.
+    fn receive_or(&self, from: usize, stalled: &dyn Fn()) -> Result<Vec<u8>, ClusterError> {
         let (sender, receiver) = sync_channel(1);
         // The thread waits for a datum that is leased until the message is there. So it is a worker meanwhile, where the
         // runtime counts on that, and reports where nothing moves: others may wait for what this rank computes.
         let (here, desk) = (self.runtime.register(()), Arc::clone(self.desk));
         let then = move |lease| desk.receive(from, Tag::OWN, Box::new(Waiting { sender, _lease: lease }));
         self.runtime.lease_write(&here, then)?;
-        // After a stall, too, ranks talk to each other.
-        drop(self.runtime.read(&here));
+        if matches!(self.runtime.read(&here), Err(DataError::Stalled(_))) {
+            // Ranks talk to each other nevertheless.
+            stalled();
+        }
         let lost = |why: &str| ClusterError::Failed(vec![why.to_owned()]);
         match receiver.recv() {
             Ok(Ok(bytes)) => Ok(bytes),
@@ -154,18 +161,19 @@ impl Among<'_> {
 
     /// What each rank gives, on all of them: rank 0 collects it, and passes it on.
     pub(crate) fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ClusterError> {
-        self.exchange_and(mine, &|| ())
+        self.exchange_and(mine, &|| (), &|| ())
     }
 
-    /// Calls `met` when all ranks have given theirs: on rank 0 before any other.
-    fn exchange_and(&self, mine: &[u8], met: &dyn Fn()) -> Result<Vec<Vec<u8>>, ClusterError> {
+    /// Calls `met` when all ranks have given theirs: on rank 0 before any other. See [`receive_or`](Self::receive_or)
+    /// for `stalled`.
+    fn exchange_and(&self, mine: &[u8], met: &dyn Fn(), stalled: &dyn Fn()) -> Result<Vec<Vec<u8>>, ClusterError> {
         if self.rank > 0 {
             self.desk.send(0, Tag::OWN, Box::new(mine.to_vec()));
-            let all = self.receive(0)?;
+            let all = self.receive_or(0, stalled)?;
             met();
             return Ok(unpacked(&all));
         }
-        let all = self.collect(mine).inspect_err(|why| {
+        let all = self.collect_or(mine, stalled).inspect_err(|why| {
             // They wait for this rank.
             (1..self.ranks).for_each(|rank| self.desk.send(rank, Tag::ENDED, Box::new(why.to_string().into_bytes())));
         });
@@ -178,19 +186,23 @@ impl Among<'_> {
 
     /// What each rank gives, on rank 0.
     pub(crate) fn collect(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>, ClusterError> {
+        self.collect_or(mine, &|| ())
+    }
+
+    fn collect_or(&self, mine: &[u8], stalled: &dyn Fn()) -> Result<Option<Vec<Vec<u8>>>, ClusterError> {
         if self.rank > 0 {
             self.desk.send(0, Tag::OWN, Box::new(mine.to_vec()));
             return Ok(None);
         }
-        let others = (1..self.ranks).map(|rank| self.receive(rank));
+        let others = (1..self.ranks).map(|rank| self.receive_or(rank, stalled));
         std::iter::once(Ok(mine.to_vec())).chain(others).collect::<Result<_, _>>().map(Some)
     }
 
     /// Checks that all ranks have submitted the same tasks, and done the same with data, in the same order. Calls `met`
-    /// when all of them have come to the wait.
-    pub(crate) fn check(&self, log: &Log, met: &dyn Fn()) -> Result<(), ClusterError> {
+    /// when all of them have come to the wait, and `stalled` if nothing moves before that.
+    pub(crate) fn check(&self, log: &Log, met: &dyn Fn(), stalled: &dyn Fn()) -> Result<(), ClusterError> {
         let digest = [log.hashes.len() as u64, log.digest()].map(u64::to_le_bytes).concat();
-        let digests = self.exchange_and(&digest, met)?;
+        let digests = self.exchange_and(&digest, met, stalled)?;
         if digests.iter().all(|other| *other == digest) && digests.len() == self.ranks {
             return Ok(());
         }
@@ -238,7 +250,7 @@ impl Among<'_> {
 
     /// Whether all is well on every rank; else the reasons. Calls `met` when all have come to the end of the wait.
     pub(crate) fn agree(&self, problem: Option<&str>, met: &dyn Fn()) -> Result<(), ClusterError> {
-        let all = self.exchange_and(problem.unwrap_or("").as_bytes(), met)?;
+        let all = self.exchange_and(problem.unwrap_or("").as_bytes(), met, &|| ())?;
         let bad = all.iter().enumerate().filter(|(_, why)| !why.is_empty());
         let bad: Vec<String> =
             bad.map(|(rank, why)| format!("rank {rank}: {}", String::from_utf8_lossy(why))).collect();

@@ -226,12 +226,12 @@ impl<T: Pod + Send + Sync> Courier for OfPart<T> {
         Ok(())
     }
 
-    fn await_sent(&self, runtime: &Runtime) {
-        drop(runtime.write(&self.0));
+    fn await_sent(&self, runtime: &Runtime) -> Result<(), DataError> {
+        runtime.write(&self.0).map(drop)
     }
 
-    fn await_received(&self, runtime: &Runtime) {
-        drop(runtime.read(&self.0));
+    fn await_received(&self, runtime: &Runtime) -> Result<(), DataError> {
+        runtime.read(&self.0).map(drop)
     }
 }
 

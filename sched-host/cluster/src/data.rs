@@ -56,10 +56,10 @@ pub(crate) trait Courier: Send + Sync {
     fn forget(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError>;
 
     /// Waits until the value has been sent as often as it was asked for so far.
-    fn await_sent(&self, runtime: &Runtime);
+    fn await_sent(&self, runtime: &Runtime) -> Result<(), DataError>;
 
     /// Waits until the last value that was asked for so far is there.
-    fn await_received(&self, runtime: &Runtime);
+    fn await_received(&self, runtime: &Runtime) -> Result<(), DataError>;
 }
 
 /// Data of type `T`.
@@ -138,13 +138,13 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Courier for Of<
         runtime.lease_write(&self.handle, move |mut lease| of.pool.put(std::mem::take(&mut *lease.writing())))
     }
 
-    fn await_sent(&self, runtime: &Runtime) {
+    fn await_sent(&self, runtime: &Runtime) -> Result<(), DataError> {
         // Nobody writes it while it is being sent.
-        drop(runtime.write(&self.handle));
+        runtime.write(&self.handle).map(drop)
     }
 
-    fn await_received(&self, runtime: &Runtime) {
-        drop(runtime.read(&self.handle));
+    fn await_received(&self, runtime: &Runtime) -> Result<(), DataError> {
+        runtime.read(&self.handle).map(drop)
     }
 }
 

@@ -269,7 +269,7 @@ impl Cluster {
         // no wait.
         let met = || _ = self.office.desk().tell(Doing::Begins);
         // Before anything is waited for: what only some ranks have submitted would be waited for in vain.
-        if let Err(error) = among.check(&log, &met) {
+        if let Err(error) = among.check(&log, &met, &|| self.tell_stall()) {
             self.office.give_up(&error.to_string());
             // What has not begun is of no use to anybody.
             self.runtime.cancel_all();

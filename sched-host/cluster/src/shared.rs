@@ -217,7 +217,7 @@ impl Cluster {
         let is_owner = datum.holders.owner() == self.rank;
         if has_part && !is_owner {
             // It may be passed on here, and the rank may end.
-            datum.courier.await_sent(&self.runtime);
+            let _ = datum.courier.await_sent(&self.runtime);
         }
         Ok(is_owner)
     }

@@ -2,7 +2,7 @@
 
 use crate::data::Courier;
 use parking_lot::{Condvar, Mutex};
-use sched_runtime::{Runtime, TaskRef};
+use sched_runtime::{DataError, RunError, Runtime, TaskRef};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -51,7 +51,12 @@ impl Traffic {
         while self.in_flight.len() >= most
             && let Some(oldest) = self.in_flight.pop_front()
         {
-            oldest.wait(runtime);
+            if oldest.has_stalled(runtime) {
+                // It ends no more, and the next ones would be waited for in vain as well.
+                self.most = None;
+                self.in_flight.clear();
+                return;
+            }
         }
     }
 
@@ -65,13 +70,15 @@ impl Traffic {
 }
 
 impl InFlight {
-    /// Waits until it has ended, in whatever way: what fails is reported to those who wait for all tasks.
-    fn wait(self, runtime: &Runtime) {
-        match self {
-            InFlight::Task(task) => _ = runtime.wait(task),
+    /// Waits until it has ended, in whatever way: what fails is reported to those who wait for all tasks. Returns
+    /// whether it has not, since nothing moves any more.
+    fn has_stalled(self, runtime: &Runtime) -> bool {
+        let waited = match self {
+            InFlight::Task(task) => return matches!(runtime.wait(task), Err(RunError::Stalled(_))),
             InFlight::Sent(courier) => courier.await_sent(runtime),
             InFlight::Received(courier) => courier.await_received(runtime),
-        }
+        };
+        matches!(waited, Err(DataError::Stalled(_)))
     }
 }
 
