@@ -142,8 +142,8 @@ impl Among<'_> {
     /// Calls `stalled` if nothing moves on this rank meanwhile, or on any.
     fn receive_or(&self, from: usize, stalled: &dyn Fn()) -> Result<Vec<u8>, ClusterError> {
         let (sender, receiver) = sync_channel(1);
-        // The thread waits for a datum that is leased until the message is there. So it is a worker meanwhile, where the
-        // runtime counts on that, and reports where nothing moves: others may wait for what this rank computes.
+        // The thread waits for a datum that is leased until the message is there. So it is a worker meanwhile, where
+        // the runtime counts on that, and reports where nothing moves: others may wait for what this rank computes.
         let (here, desk) = (self.runtime.register(()), Arc::clone(self.desk));
         let then = move |lease| desk.receive(from, Tag::OWN, Box::new(Waiting { sender, _lease: lease }));
         self.runtime.lease_write(&here, then)?;

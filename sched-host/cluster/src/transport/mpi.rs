@@ -87,10 +87,10 @@ impl Mpi {
 }
 
 impl Drop for Mpi {
-    /// Ends together with the other ranks, when no message is being sent any more. Until then it receives what this rank
-    /// has no use for: a large message is not sent before it is received, so its sender would wait for ever, and this
-    /// rank for its sender. A rank joins the barrier when its own messages are sent (Hoefler, Siebert and Lumsdaine,
-    /// *Scalable communication protocols for dynamic sparse data exchange*, 2010).
+    /// Ends together with the other ranks, when no message is being sent any more. Until then it receives what this
+    /// rank has no use for: a large message is not sent before it is received, so its sender would wait for ever, and
+    /// this rank for its sender. A rank joins the barrier when its own messages are sent (Hoefler, Siebert and
+    /// Lumsdaine, *Scalable communication protocols for dynamic sparse data exchange*, 2010).
     fn drop(&mut self) {
         let (mut barrier, mut pause) = (None, LEAST_PAUSE);
         loop {

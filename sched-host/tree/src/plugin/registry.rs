@@ -148,8 +148,8 @@ impl Registry {
         registry
     }
 
-    /// Searches the folders, or looks at the [one file](Self::of_file), again, as they are now. A file whose content is known is not loaded again; a new content is
-    /// a new library, which is loaded beside the old one.
+    /// Searches the folders, or looks at the [one file](Self::of_file), again, as they are now. A file whose content is
+    /// known is not loaded again; a new content is a new library, which is loaded beside the old one.
     ///
     /// [`PluginChange::between`](super::PluginChange::between) lists the differences.
     #[must_use]
