@@ -1,5 +1,6 @@
 use super::*;
 use sched_core::Arch;
+use sched_graph::{AccessMode, Datum};
 use sched_policy::{Level, Machine};
 
 fn errors(text: &str) -> Vec<String> {
@@ -374,4 +375,25 @@ fn what_a_graph_was_measured_on_leaves_other_architectures_to_the_platform() {
     graph.tasks[last].flops = seconds * 100e9;
     let last = &graph.tasks[last];
     assert_eq!(platform.length(&graph, last, 1), Some(Duration::from_secs_f64(seconds)), "by its operations");
+}
+
+#[test]
+fn data_that_a_task_names_twice_is_loaded_once() {
+    let text = r#"platform "p" {
+        memory "ram"
+        memory "gpu"
+        link "ram" "gpu" bandwidth="1 GB/s"
+        workers "gpu" arch="cuda" memory="gpu"
+        kernel "k" { on "gpu" time="1 ms" }
+    }"#;
+    let platform = Platform::parse("p.kdl", text).expect("it is sound");
+    let bound = |modes: &[AccessMode]| {
+        let mut graph = TaskGraph::new("one task");
+        let (kind, data) = (graph.add_kind("k"), graph.add_data(Datum::new(1_000_000)));
+        graph.add_task(modes.iter().fold(Task::new(kind), |task, mode| task.access(data, *mode)));
+        platform.bounds(&graph, &graph.dependencies()).expect("it can run").transfers
+    };
+    let once = bound(&[AccessMode::ReadWrite]);
+    assert!((once - 0.002).abs() < 1e-6, "{once}");
+    assert_eq!(bound(&[AccessMode::Read, AccessMode::ReadWrite, AccessMode::Read]), once);
 }
