@@ -1,6 +1,7 @@
 use super::platform::find;
 use super::*;
 use sched_graph::generate::cholesky;
+use sched_graph::{AccessMode, Datum, Task};
 use sched_policy::library;
 use sched_trace::Digest;
 use sched_tree::Part;
@@ -36,6 +37,39 @@ fn components_that_are_called_after_all_change_nothing() {
             check("empty-until-pushed", |part| part.claims.empty_until_pushed = false);
             check("end-is-noted", |part| part.claims.end_is_noted = false);
             check("any shortcut, and as it declares,", |part| part.attended = true);
+        }
+    }
+}
+
+#[test]
+fn a_scratchpad_has_memory_beside_a_replica_of_the_same_data() {
+    for (size, fits) in [("15 MB", false), ("20 MB", true)] {
+        let text = format!(
+            r#"platform "p" {{
+                memory "ram"
+                memory "gpu" size="{size}"
+                link "ram" "gpu" bandwidth="1 GB/s"
+                workers "gpu" arch="cuda" memory="gpu"
+                kernel "k" {{ on "gpu" time="1 ms" }}
+            }}"#
+        );
+        let platform = Arc::new(Platform::parse("p.kdl", &text).expect("it is sound"));
+        let registry = Arc::new(Registry::compiled_in());
+        // In any order, and if the data comes ahead of the task.
+        for (modes, policy) in [AccessMode::Scratch, AccessMode::Read, AccessMode::Scratch]
+            .windows(2)
+            .flat_map(|modes| ["tree-eager", "tree-dmda"].map(|policy| (modes, policy)))
+        {
+            let mut graph = TaskGraph::new("one task");
+            let (kind, data) = (graph.add_kind("k"), graph.add_data(Datum::new(10_000_000)));
+            graph.add_task(modes.iter().fold(Task::new(kind), |task, mode| task.access(data, *mode)));
+            let simulation =
+                Simulation::new(graph, Arc::clone(&platform)).policy(policy).registry(Arc::clone(&registry));
+            match simulation.run() {
+                Ok(outcome) => assert!(fits && outcome.memories[1].peak == 20_000_000, "{policy}, {modes:?}"),
+                Err(SimError::Task { needed: 20_000_000, capacity: 15_000_000, .. }) if !fits => {}
+                Err(error) => panic!("{policy}, {modes:?}: {error}"),
+            }
         }
     }
 }
