@@ -397,3 +397,21 @@ fn data_that_a_task_names_twice_is_loaded_once() {
     assert!((once - 0.002).abs() < 1e-6, "{once}");
     assert_eq!(bound(&[AccessMode::Read, AccessMode::ReadWrite, AccessMode::Read]), once);
 }
+
+#[test]
+fn static_schedules_are_for_the_workers_that_execute_a_kernel_in_a_simulation() {
+    let text = r#"platform "p" {
+        memory "ram"
+        workers "cpu" memory="ram"
+        workers "new" arch="cuda" memory="ram"
+        workers "old" arch="cuda" memory="ram"
+        kernel "k" { on "cpu" time="9 ms"; on "new" time="1 ms" }
+        kernel "*" { on "old" time="5 ms" }
+    }"#;
+    let platform = Platform::parse("p.kdl", text).expect("it is sound");
+    let mut graph = TaskGraph::new("one task");
+    let kind = graph.add_kind("k");
+    graph.add_task(Task::new(kind));
+    let problem = platform.problem(&graph).expect("a core can execute it");
+    assert_eq!(sched_graph::reference::heft(&problem).makespan(), 0.009);
+}
