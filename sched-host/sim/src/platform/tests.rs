@@ -415,3 +415,21 @@ fn static_schedules_are_for_the_workers_that_execute_a_kernel_in_a_simulation() 
     let problem = platform.problem(&graph).expect("a core can execute it");
     assert_eq!(sched_graph::reference::heft(&problem).makespan(), 0.009);
 }
+
+#[test]
+fn a_team_works_where_the_data_is_though_some_of_its_members_have_another_memory() {
+    let text = r#"platform "p" {
+        memory "near"
+        memory "far"
+        link "near" "far" bandwidth="1 GB/s"
+        workers "near" memory="near"
+        workers "far" count=3 memory="far"
+        kernel "k" { on "near" time="8 ms" parallel=1.0; on "far" time="8 ms" parallel=1.0 }
+    }"#;
+    let platform = Platform::parse("p.kdl", text).expect("it is sound");
+    let mut graph = TaskGraph::new("one task");
+    let (kind, data) = (graph.add_kind("k"), graph.add_data(Datum::new(1_000_000_000)));
+    graph.add_task(Task::new(kind).access(data, AccessMode::Read));
+    let bounds = platform.bounds(&graph, &graph.dependencies()).expect("it can run");
+    assert!(bounds.transfers <= 0.002 + 1e-9, "all four take 2 ms near the data: {bounds:?}");
+}
