@@ -124,8 +124,11 @@ impl Lengths {
 
     fn add(&mut self, graph: &TaskGraph, platform: &Platform, workers_by_class: &[u32], task: &Task) {
         let start = self.nanos.len();
+        let runs = graph.kind_of(task).runs;
         // A very long time is not NEVER.
         let nanos = |class, size| match platform.team_length(graph, task, class, size) {
+            // A time of every kernel is not that of a task without work.
+            Some(_) if !runs => 0,
             Some(length) => u64::try_from(length.as_nanos()).unwrap_or(NEVER).min(NEVER - 1),
             None => NEVER,
         };

@@ -1,10 +1,12 @@
 use super::platform::find;
 use super::*;
 use sched_graph::generate::cholesky;
+use sched_graph::priorities::Priorities;
 use sched_graph::{AccessMode, Datum, Task};
 use sched_policy::library;
 use sched_trace::Digest;
 use sched_tree::Part;
+use std::time::Duration;
 
 /// Digest of the events of a run, with the parts of the tree changed by `change` before.
 fn digest(policy: &Policy, platform: &Arc<Platform>, registry: &Arc<Registry>, change: impl Fn(&mut Part)) -> u64 {
@@ -72,4 +74,23 @@ fn a_scratchpad_has_memory_beside_a_replica_of_the_same_data() {
             }
         }
     }
+}
+
+#[test]
+fn a_task_without_work_takes_no_time_although_the_platform_has_one_for_every_kernel() {
+    let ms = Duration::from_millis(1);
+    let platform = Arc::new(Platform::flat(2, ms));
+    let mut graph = TaskGraph::new("barrier");
+    let (kind, barrier) = (graph.add_kind("k"), graph.add_kind("barrier"));
+    graph.kinds[barrier.index()].runs = false;
+    let first = graph.add_task(Task::new(kind));
+    let between = graph.add_task(Task::new(barrier).after(first));
+    graph.add_task(Task::new(kind).after(between));
+    graph.add_task(Task::new(kind));
+    prioritise(&mut graph, &platform, Priorities::UpwardRank).expect("all can run");
+    let priorities: Vec<i32> = graph.tasks.iter().map(|task| task.priority).collect();
+    assert_eq!(priorities, [2, 1, 1, 1]);
+    let outcome = Simulation::new(graph, platform).registry(Registry::compiled_in().into()).run();
+    let outcome = outcome.expect("it runs to the end");
+    assert_eq!((outcome.critical_path, outcome.makespan), (2 * ms, 2 * ms));
 }
