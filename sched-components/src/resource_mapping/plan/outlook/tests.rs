@@ -1,3 +1,4 @@
+use super::super::coming::Coming;
 use super::super::schedule::{Schedule, Scratch, Taste};
 use super::*;
 
@@ -55,4 +56,27 @@ fn a_task_keeps_its_lane_although_it_is_not_to_leave_the_owner_of_its_data_any_m
     assert_eq!(place(Some(4.0), None), (2, 0, 10));
     assert_eq!(place(Some(4.2), Some(&[1])), (1, 0, 41));
     assert_eq!(place(Some(4.0), Some(&[1])), (1, 0, 41));
+}
+
+#[test]
+fn a_task_behind_any_number_of_others_that_take_no_time_is_about_to_be_pushed() {
+    let count = 300_000;
+    let mut outlook = Outlook {
+        sequences: (0..count as u64).collect(),
+        works: vec![false; count],
+        is_sent: vec![false; count],
+        waits: vec![1; count],
+        successors: (1..count).collect(),
+        successors_of: (0..count).map(|task| task..(task + 1).min(count - 1)).collect(),
+        ..Outlook::default()
+    };
+    let last = count - 1;
+    (outlook.works[0], outlook.works[last], outlook.waits[0]) = (true, true, 0);
+    let mut starts = vec![0; count];
+    starts[last] = 7;
+    let mut coming = Coming::default();
+    coming.plan(&outlook, &starts, |_| true);
+    assert_eq!(coming.first(5), u64::MAX);
+    coming.ended(0, 5);
+    assert_eq!(coming.first(5), 7);
 }
