@@ -9,7 +9,7 @@ use std::time::Duration;
 
 impl Platform {
     /// What a simulation of `graph` ignores or assumes, one sentence each: lengths that override those of the platform,
-    /// extrapolated lengths, kernels without a time on some architecture or on some of its workers, and workers on which
+    /// extrapolated lengths, kernels without a time on some architecture or some of its workers, and workers on which
     /// no task can run.
     #[must_use]
     pub fn remarks(&self, graph: &TaskGraph) -> Vec<String> {
