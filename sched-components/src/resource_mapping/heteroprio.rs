@@ -19,9 +19,10 @@ const OTHERS: [Arch; 2] = [Arch::MPI, Arch::CPU];
 /// It stores tasks and never refuses one. Tasks whose accelerations differ by at most 10 % share a bucket, and are
 /// ordered by priority there. Accelerators are offered the first task of the bucket with the highest acceleration, then
 /// MPI workers and CPU cores that of the bucket with the lowest. The child is chosen as in [`Mct`](super::Mct), among
-/// all children; if it has no worker of the architecture whose turn it is, or refuses, the task stays. A task that some
-/// worker cannot execute, or whose length some worker does not know, has no acceleration: such tasks go first, one at a
-/// time, wherever they are completed first, and the first does not hold up those that other architectures can execute.
+/// all children; if it has no worker of the architecture whose turn it is, or refuses, the task stays, unless nobody
+/// has anything to do. A task that some worker cannot execute, or whose length some worker does not know, has no
+/// acceleration: such tasks go first, one at a time, wherever they are completed first, and the first does not hold up
+/// those that other architectures can execute.
 ///
 /// With `batch`, the default, tasks lose their priorities on their way down: the queues below keep the order in which
 /// they were sent.
@@ -190,10 +191,23 @@ impl Heteroprio {
         moved
     }
 
+    /// Offers the first task of either end to the child that completes it first, of whatever architecture, if nobody
+    /// below has anything to do: where each end has a task for the architectures of the other, all would wait for each
+    /// other. Returns whether any was accepted.
+    fn offer_to_the_idle(&self, node: Node<'_>) -> bool {
+        let (now, mut are_idle) = (node.now(), true);
+        node.ends_below(|_, end| are_idle &= end <= now);
+        are_idle
+            && [End::Most, End::Least].into_iter().any(|end| {
+                let popped = self.pop(Some(end), ALL, |task| node.can_execute(task));
+                popped.is_some_and(|popped| self.offer(node, popped, None))
+            })
+    }
+
     /// Sends tasks until none is accepted. Returns whether any was.
     fn send(&self, node: Node<'_>) -> bool {
         let mut moved = false;
-        while !self.buckets.is_empty() && self.step(node) {
+        while !self.buckets.is_empty() && (self.step(node) || self.offer_to_the_idle(node)) {
             moved = true;
         }
         moved

@@ -1,6 +1,6 @@
 //! Bytes that tasks hand to each other.
 
-use super::{TaskGraph, TaskId};
+use super::{DataId, TaskGraph, TaskId};
 
 /// Bytes that each task receives from the tasks that last wrote what it reads.
 ///
@@ -20,17 +20,18 @@ impl Flows {
         let mut starts = Vec::with_capacity(graph.tasks.len() + 1);
         starts.push(0);
         let mut flows: Vec<(TaskId, u64)> = Vec::new();
+        let mut received: Vec<(TaskId, DataId)> = Vec::new();
         for (id, task) in graph.ids().zip(&graph.tasks) {
             let first = flows.len();
             let read = task.accesses.iter().filter(|access| access.mode.reads());
-            flows.extend(read.filter_map(|access| {
-                let from = writer[access.data.index()]?;
-                Some((from, graph.data[access.data.index()].bytes))
-            }));
+            received.extend(read.filter_map(|access| Some((writer[access.data.index()]?, access.data))));
+            received.sort_unstable();
+            // A task may name data twice, which it receives once.
+            received.dedup();
+            flows.extend(received.drain(..).map(|(from, data)| (from, graph.data[data.index()].bytes)));
             for access in task.accesses.iter().filter(|access| access.mode.writes()) {
                 writer[access.data.index()] = Some(id);
             }
-            flows[first..].sort_unstable();
             // Flows from the same task are added up.
             let mut kept = first;
             for at in first..flows.len() {
@@ -88,5 +89,16 @@ mod tests {
         graph.add_task(Task::new(kind).access(a, AccessMode::Write).access(b, AccessMode::Write));
         graph.add_task(Task::new(kind).access(a, AccessMode::Read).access(b, AccessMode::Read));
         assert_eq!(Flows::of(&graph).to(TaskId(1)), [(TaskId(0), 30)]);
+    }
+
+    #[test]
+    fn data_that_a_task_names_twice_comes_once() {
+        let mut graph = TaskGraph::new("flows");
+        let kind = graph.add_kind("k");
+        let [a, b] = [10, 10].map(|bytes| graph.add_data(Datum::new(bytes)));
+        graph.add_task(Task::new(kind).access(a, AccessMode::Write).access(b, AccessMode::Write));
+        let task = Task::new(kind).access(a, AccessMode::Read).access(b, AccessMode::Read);
+        graph.add_task(task.access(a, AccessMode::ReadWrite));
+        assert_eq!(Flows::of(&graph).to(TaskId(1)), [(TaskId(0), 20)]);
     }
 }

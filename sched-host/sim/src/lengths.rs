@@ -72,6 +72,7 @@ impl Lengths {
         combined: &[Box<[WorkerId]>],
     ) -> Result<Lengths, SimError> {
         let (teams, of_team) = team_kinds(platform, combined);
+        let workers_by_class = platform.workers_by_class();
         let mut rows: HashMap<RowKey, Row> = HashMap::new();
         // The row of the last task of each kind, which mostly is that of the next one.
         let mut latest: Vec<Option<(RowKey, Row)>> = vec![None; graph.kinds.len()];
@@ -99,7 +100,7 @@ impl Lengths {
             };
             *latest = Some((key, row));
             if row == next {
-                lengths.add(graph, platform, task);
+                lengths.add(graph, platform, &workers_by_class, task);
             }
             lengths.row_of.push(row);
             let kind = graph.kind_of(task);
@@ -121,10 +122,13 @@ impl Lengths {
         Err(SimError::Kernels { platform: platform.name.clone(), unknown: unknown.into_values().collect(), kinds })
     }
 
-    fn add(&mut self, graph: &TaskGraph, platform: &Platform, task: &Task) {
+    fn add(&mut self, graph: &TaskGraph, platform: &Platform, workers_by_class: &[u32], task: &Task) {
         let start = self.nanos.len();
+        let runs = graph.kind_of(task).runs;
         // A very long time is not NEVER.
         let nanos = |class, size| match platform.team_length(graph, task, class, size) {
+            // A time of every kernel is not that of a task without work.
+            Some(_) if !runs => 0,
             Some(length) => u64::try_from(length.as_nanos()).unwrap_or(NEVER).min(NEVER - 1),
             None => NEVER,
         };
@@ -134,13 +138,8 @@ impl Lengths {
         self.nanos.extend(self.teams.iter().map(|team| slowest(team).unwrap_or(NEVER)));
         let possible = self.nanos[start..].iter().copied().filter(|nanos| *nanos != NEVER);
         self.longest.push(possible.max().unwrap_or(0));
-        // The tree knows only architectures: one can run a task if each of its workers can.
         let (alone, together) = self.nanos[start..].split_at_mut(platform.classes.len());
-        let lacks = |(class, workers): (usize, u32)| {
-            (workers > 0 && alone[class] == NEVER).then_some(platform.classes[class].arch)
-        };
-        let without: ArchSet = platform.workers_by_class().into_iter().enumerate().filter_map(lacks).collect();
-        let archs: ArchSet = platform.archs().iter().filter(|arch| !without.contains(*arch)).collect();
+        let archs = platform.able(graph, task, workers_by_class);
         for (class, nanos) in platform.classes.iter().zip(alone) {
             if !archs.contains(class.arch) {
                 *nanos = NEVER;

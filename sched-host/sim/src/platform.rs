@@ -291,6 +291,16 @@ impl Platform {
         (0..self.classes.len()).map(count).collect()
     }
 
+    /// The architectures that can execute a task of `graph` on a machine with so many workers of each class. Trees know
+    /// architectures only, so one can if each of its workers can.
+    pub(crate) fn able(&self, graph: &TaskGraph, task: &Task, workers_by_class: &[u32]) -> ArchSet {
+        let with_workers = || (0..self.classes.len()).filter(|class| workers_by_class[*class] > 0);
+        let arch = |class: usize| self.classes[class].arch;
+        let without: ArchSet =
+            with_workers().filter(|class| self.length(graph, task, *class).is_none()).map(arch).collect();
+        with_workers().map(arch).filter(|arch| !without.contains(*arch)).collect()
+    }
+
     /// For each class, the numbers of its workers that can execute a task: 1, and the sizes of combined workers if
     /// kernels are parallel.
     fn team_sizes(&self) -> Vec<BTreeSet<u16>> {

@@ -1,9 +1,12 @@
 use super::platform::find;
 use super::*;
 use sched_graph::generate::cholesky;
+use sched_graph::priorities::Priorities;
+use sched_graph::{AccessMode, Datum, Task};
 use sched_policy::library;
 use sched_trace::Digest;
 use sched_tree::Part;
+use std::time::Duration;
 
 /// Digest of the events of a run, with the parts of the tree changed by `change` before.
 fn digest(policy: &Policy, platform: &Arc<Platform>, registry: &Arc<Registry>, change: impl Fn(&mut Part)) -> u64 {
@@ -38,4 +41,56 @@ fn components_that_are_called_after_all_change_nothing() {
             check("any shortcut, and as it declares,", |part| part.attended = true);
         }
     }
+}
+
+#[test]
+fn a_scratchpad_has_memory_beside_a_replica_of_the_same_data() {
+    for (size, fits) in [("15 MB", false), ("20 MB", true)] {
+        let text = format!(
+            r#"platform "p" {{
+                memory "ram"
+                memory "gpu" size="{size}"
+                link "ram" "gpu" bandwidth="1 GB/s"
+                workers "gpu" arch="cuda" memory="gpu"
+                kernel "k" {{ on "gpu" time="1 ms" }}
+            }}"#
+        );
+        let platform = Arc::new(Platform::parse("p.kdl", &text).expect("it is sound"));
+        let registry = Arc::new(Registry::compiled_in());
+        // In any order, and if the data comes ahead of the task.
+        for (modes, policy) in [AccessMode::Scratch, AccessMode::Read, AccessMode::Scratch]
+            .windows(2)
+            .flat_map(|modes| ["tree-eager", "tree-dmda"].map(|policy| (modes, policy)))
+        {
+            let mut graph = TaskGraph::new("one task");
+            let (kind, data) = (graph.add_kind("k"), graph.add_data(Datum::new(10_000_000)));
+            graph.add_task(modes.iter().fold(Task::new(kind), |task, mode| task.access(data, *mode)));
+            let simulation =
+                Simulation::new(graph, Arc::clone(&platform)).policy(policy).registry(Arc::clone(&registry));
+            match simulation.run() {
+                Ok(outcome) => assert!(fits && outcome.memories[1].peak == 20_000_000, "{policy}, {modes:?}"),
+                Err(SimError::Task { needed: 20_000_000, capacity: 15_000_000, .. }) if !fits => {}
+                Err(error) => panic!("{policy}, {modes:?}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_task_without_work_takes_no_time_although_the_platform_has_one_for_every_kernel() {
+    let ms = Duration::from_millis(1);
+    let platform = Arc::new(Platform::flat(2, ms));
+    let mut graph = TaskGraph::new("barrier");
+    let (kind, barrier) = (graph.add_kind("k"), graph.add_kind("barrier"));
+    graph.kinds[barrier.index()].runs = false;
+    let first = graph.add_task(Task::new(kind));
+    let between = graph.add_task(Task::new(barrier).after(first));
+    graph.add_task(Task::new(kind).after(between));
+    graph.add_task(Task::new(kind));
+    prioritise(&mut graph, &platform, Priorities::UpwardRank).expect("all can run");
+    let priorities: Vec<i32> = graph.tasks.iter().map(|task| task.priority).collect();
+    assert_eq!(priorities, [2, 1, 1, 1]);
+    let outcome = Simulation::new(graph, platform).registry(Registry::compiled_in().into()).run();
+    let outcome = outcome.expect("it runs to the end");
+    assert_eq!((outcome.critical_path, outcome.makespan), (2 * ms, 2 * ms));
 }

@@ -129,3 +129,26 @@ fn combined_workers_say_nothing_of_an_acceleration() {
     assert!(rig.can_push(Child(1)));
     assert_eq!(rig.child_tasks(Child(1)), [tasks[1], tasks[0]], "by acceleration, although the pair can run neither");
 }
+
+#[test]
+fn tasks_for_each_other_s_architecture_do_not_keep_everybody_waiting() {
+    let rig = Rig::build::<Heteroprio>(&[]);
+    let rig = rig.worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(1));
+    let rig = rig.child(FakeChild::over([0])).child(FakeChild::over([1]));
+    // The one with the larger acceleration is done first on the core, where its data is.
+    let [far, near] = [0, 1];
+    for (codelet, (cpu, cuda)) in [(far, (100, 1)), (near, (100, 10))] {
+        rig.set_length(codelet, WorkerId(0), 0, known(cpu));
+        rig.set_length(codelet, WorkerId(1), 0, known(cuda));
+    }
+    rig.set_transfer(far, MemoryNode(1), Duration::from_millis(1));
+    let tasks = hold(&rig, &[near, far]);
+    rig.set_room(Child(0), None);
+    rig.set_end(Child(1), Time::from_nanos(10_000));
+    assert!(!rig.can_push(Child(0)), "somebody executes something, and will ask again");
+    assert_eq!(rig.held().len(), 2);
+    rig.set_room(Child(1), None);
+    rig.set_now(Time::from_nanos(10_000));
+    assert!(rig.can_push(Child(1)));
+    assert_eq!((rig.child_tasks(Child(0)), rig.child_tasks(Child(1))), (vec![tasks[1]], vec![tasks[0]]));
+}

@@ -46,26 +46,34 @@ impl Coming {
     /// Takes note that a task has ended.
     pub(super) fn ended(&mut self, sequence: u64, now: u64) {
         if let Some(task) = self.numbers.remove(&sequence) {
-            self.release_after(task, now);
-        }
-    }
-
-    fn release_after(&mut self, task: usize, now: u64) {
-        for next in std::mem::take(&mut self.successors[task]) {
-            self.waits[next] = self.waits[next].saturating_sub(1);
-            if self.waits[next] == 0 {
+            for next in self.freed_by(task) {
                 self.release(next, now);
             }
         }
     }
 
+    /// The tasks that wait for nothing any more once `task` has ended.
+    fn freed_by(&mut self, task: usize) -> Vec<usize> {
+        let mut freed = std::mem::take(&mut self.successors[task]);
+        freed.retain(|next| {
+            let waits = &mut self.waits[*next];
+            *waits = waits.saturating_sub(1);
+            *waits == 0
+        });
+        freed
+    }
+
+    /// A task is about to be pushed; or those behind it are, if it takes no time. Chains of these may be long.
     fn release(&mut self, task: usize, now: u64) {
-        if self.works[task] {
-            let (sequence, start) = self.tasks[task];
-            self.due.insert((start, sequence));
-            self.found = now;
-        } else {
-            self.release_after(task, now);
+        let mut left = vec![task];
+        while let Some(task) = left.pop() {
+            if self.works[task] {
+                let (sequence, start) = self.tasks[task];
+                self.due.insert((start, sequence));
+                self.found = now;
+            } else {
+                left.extend(self.freed_by(task));
+            }
         }
     }
 

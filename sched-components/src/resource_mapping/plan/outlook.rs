@@ -375,3 +375,6 @@ impl<'a> Builder<'a> {
         outlook
     }
 }
+
+#[cfg(test)]
+mod tests;

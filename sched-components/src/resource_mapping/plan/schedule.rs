@@ -201,10 +201,12 @@ impl Schedule {
         scratch.find_arrivals(outlook, task, ready);
         let mut best = (f64::INFINITY, 0, 0, 0);
         for (number, lane) in outlook.lanes.iter().enumerate() {
-            if fixed.is_some_and(|fixed| fixed[task] != number) {
-                continue;
-            }
-            let Some(leaning) = taste.leaning(outlook, task, number) else { continue };
+            let leaning = match fixed {
+                // Whether it may leave the owner of its data depends on lengths, and more is known of them by now.
+                Some(fixed) => (fixed[task] == number).then_some(0.0),
+                None => taste.leaning(outlook, task, number),
+            };
+            let Some(leaning) = leaning else { continue };
             let length = outlook.length(task, number);
             let arrival = scratch.arrivals[lane.memory];
             let gaps = &scratch.gaps[number];

@@ -36,7 +36,7 @@ struct Row {
     spread: f64,
     /// Makespan if kernels take what schedulers expect; `null` without noise.
     undisturbed_s: Option<f64>,
-    /// How much longer the median is.
+    /// How much longer the median is; `null` without noise, and where that makespan is 0.
     loss: Option<f64>,
     fragile: bool,
 }
@@ -112,7 +112,7 @@ fn judge(rows: &mut [Row]) {
         let mut sorted = row.makespans_s.clone();
         row.median_s = median(&mut sorted);
         row.spread = (sorted[sorted.len() - 1] - sorted[0]) / row.median_s.max(f64::MIN_POSITIVE);
-        row.loss = row.undisturbed_s.map(|alone| row.median_s / alone.max(f64::MIN_POSITIVE) - 1.0);
+        row.loss = row.undisturbed_s.filter(|alone| *alone > 0.0).map(|alone| row.median_s / alone - 1.0);
     }
     rows.sort_by(|one, other| one.median_s.total_cmp(&other.median_s));
     let mut losses: Vec<f64> = rows.iter().filter_map(|row| row.loss).collect();
@@ -130,7 +130,7 @@ impl Seeds {
         let _ = writeln!(text, "platform  {}", self.platform);
         let (first, count) = (self.seeds.first().copied().unwrap_or(0), self.seeds.len());
         let _ = writeln!(text, "seeds     {count}, from {first}");
-        let has_loss = self.policies.iter().any(|row| row.loss.is_some());
+        let has_loss = self.policies.iter().any(|row| row.undisturbed_s.is_some());
         let mut header = vec!["POLICY", "MEDIAN (S)", "SHORTEST", "LONGEST", "SPREAD (%)"];
         header.extend(has_loss.then_some(["WITHOUT NOISE", "LOSS (%)"]).into_iter().flatten());
         let of = |row: &Row, pick: fn(f64, f64) -> f64| row.makespans_s.iter().copied().reduce(pick).unwrap_or(0.0);
@@ -142,8 +142,9 @@ impl Seeds {
                 format!("{:.6}", of(row, f64::max)),
                 format!("{:.1}", 100.0 * row.spread),
             ];
-            if let (Some(alone), Some(loss)) = (row.undisturbed_s, row.loss) {
-                cells.extend([format!("{alone:.6}"), format!("{:+.1}", 100.0 * loss)]);
+            if let Some(alone) = row.undisturbed_s {
+                let loss = row.loss.map_or_else(|| "-".to_owned(), |loss| format!("{:+.1}", 100.0 * loss));
+                cells.extend([format!("{alone:.6}"), loss]);
             }
             cells
         });
@@ -177,5 +178,12 @@ mod tests {
         let seen: Vec<(&str, bool)> = rows.iter().map(|row| (row.policy.as_str(), row.fragile)).collect();
         assert_eq!(seen, [("b", false), ("c", false), ("a", true)]);
         assert!((rows[2].spread - 0.08).abs() < 1e-9 && (rows[0].median_s - 1.12).abs() < 1e-9);
+    }
+
+    #[test]
+    fn of_nothing_nothing_is_lost() {
+        let mut rows = [row("a", 0.0, &[0.0, 0.0])];
+        judge(&mut rows);
+        assert_eq!(rows[0].loss, None);
     }
 }

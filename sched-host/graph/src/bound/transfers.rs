@@ -131,13 +131,17 @@ enum Source {
 impl Values {
     pub(super) fn of(graph: &TaskGraph) -> Values {
         let mut sources = vec![Source::Home; graph.data.len()];
+        let mut loaded_by = vec![None; graph.data.len()];
         let mut values = Values { flows: Vec::new(), initial: vec![Vec::new(); graph.tasks.len()] };
         for (task, spec) in graph.ids().zip(&graph.tasks) {
             let runs = graph.kind_of(spec).runs;
             for access in spec.accesses.iter().filter(|access| runs && access.mode.reads()) {
                 let datum = &graph.data[access.data.index()];
+                // A task may name data twice, which is loaded once.
+                let is_new = loaded_by[access.data.index()].replace(task) != Some(task);
                 match sources[access.data.index()] {
-                    Source::Home => values.initial[task.index()].push((datum.home, datum.bytes)),
+                    Source::Home if is_new => values.initial[task.index()].push((datum.home, datum.bytes)),
+                    Source::Home => {}
                     Source::Task(writer) => values.add(Flow { writer, reader: task, bytes: datum.bytes }),
                     Source::Unknown => {}
                 }

@@ -10,7 +10,7 @@ use crate::error::SimError;
 use crate::memory::Room;
 use crate::network::{Network, TransferId};
 use sched_core::MemoryNode;
-use sched_graph::{AccessMode, DataId, TaskId};
+use sched_graph::{Access, AccessMode, DataId, TaskId};
 use sched_memory::Reason;
 use sched_trace::{Event, Transfer};
 use smallvec::SmallVec;
@@ -153,9 +153,11 @@ impl Engine<'_> {
         let (mut needed, mut scratch, mut all) = (0, 0, 0);
         for (at, access) in accesses.iter().enumerate() {
             let (data, bytes) = (access.data, held.bytes(access.data));
+            // The scratchpad of a task has memory of its own, beside a replica of the same data.
+            let is_replica = |other: &Access| other.data == data && other.mode != AccessMode::Scratch;
             if access.mode == AccessMode::Scratch {
                 scratch += bytes;
-            } else if accesses[..at].iter().all(|other| other.data != data) && held.home(data) != memory {
+            } else if !accesses[..at].iter().any(is_replica) && held.home(data) != memory {
                 all += bytes;
                 needed += if held.is_allocated(data, memory) { 0 } else { bytes };
             }

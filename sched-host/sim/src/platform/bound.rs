@@ -21,7 +21,7 @@ impl Platform {
             sizes,
             travels: Travels {
                 platform: self,
-                memories: self.memories_by_class(),
+                memories: self.memories_by_class(has_teams),
                 rates: self.rates_by_memory(),
                 known: RefCell::default(),
             },
@@ -37,16 +37,21 @@ impl Platform {
         Ok(Bounds { transfers: with_transfers, ..without })
     }
 
-    /// The memory nodes of the workers of each class.
-    fn memories_by_class(&self) -> Vec<Vec<MemoryNode>> {
-        let of = |class: usize| {
-            let mut nodes: Vec<MemoryNode> =
-                self.workers.iter().filter(|worker| worker.class == class).map(|worker| worker.memory).collect();
-            nodes.sort_unstable();
-            nodes.dedup();
-            nodes
-        };
-        (0..self.classes.len()).map(of).collect()
+    /// The memory nodes in which the workers of each class may have the data of a task: their own, and with teams also
+    /// those of the others in a team, whose data is with one of its members.
+    fn memories_by_class(&self, has_teams: bool) -> Vec<Vec<MemoryNode>> {
+        let mut memories = vec![BTreeSet::new(); self.classes.len()];
+        for worker in &self.workers {
+            memories[worker.class].insert(worker.memory);
+        }
+        for team in if has_teams { self.combined_members() } else { Vec::new() } {
+            let members = || team.iter().map(|member| self.workers[member.index()]);
+            let nodes: BTreeSet<MemoryNode> = members().map(|member| member.memory).collect();
+            for class in members().map(|member| member.class).collect::<BTreeSet<usize>>() {
+                memories[class].extend(&nodes);
+            }
+        }
+        memories.into_iter().map(|nodes| nodes.into_iter().collect()).collect()
     }
 
     /// Largest number of bytes per nanosecond that arrive in each memory node: that of the links that all routes to it

@@ -11,6 +11,7 @@ impl Platform {
     #[must_use]
     pub fn problem(&self, graph: &TaskGraph) -> Option<Problem> {
         let mut table = Vec::with_capacity(graph.tasks.len() * self.workers.len());
+        let workers_by_class = self.workers_by_class();
         for task in &graph.tasks {
             let runs = graph.kind_of(task).runs;
             let by_class: Vec<f64> = (0..self.classes.len())
@@ -20,7 +21,11 @@ impl Platform {
                 })
                 .collect();
             let first = table.len();
-            let allowed = |worker: u32, class: usize| task.is_allowed_on(WorkerId(worker), self.classes[class].arch);
+            let able = self.able(graph, task, &workers_by_class);
+            let allowed = |worker: u32, class: usize| {
+                let arch = self.classes[class].arch;
+                able.contains(arch) && task.is_allowed_on(WorkerId(worker), arch)
+            };
             table.extend((0..).zip(&self.workers).map(|(number, worker)| {
                 match !runs || allowed(number, worker.class) {
                     true => by_class[worker.class],

@@ -9,13 +9,15 @@ use std::time::Duration;
 
 impl Platform {
     /// What a simulation of `graph` ignores or assumes, one sentence each: lengths that override those of the platform,
-    /// extrapolated lengths, kernels without a time on some architecture, and workers on which no task can run.
+    /// extrapolated lengths, kernels without a time on some architecture or some of its workers, and workers on which
+    /// no task can run.
     #[must_use]
     pub fn remarks(&self, graph: &TaskGraph) -> Vec<String> {
         let mut remarks = Vec::new();
         remarks.extend(self.overridden(graph));
         remarks.extend(self.extrapolated(graph));
         remarks.extend(self.missing(graph));
+        remarks.extend(self.uneven(graph));
         remarks.extend(self.idle(graph));
         remarks
     }
@@ -105,6 +107,32 @@ impl Platform {
         found.into_iter().map(sentence).collect()
     }
 
+    /// Kernels with a time on some workers of an architecture only, which none of them executes.
+    fn uneven(&self, graph: &TaskGraph) -> Vec<String> {
+        // By kernel and architecture: the classes without a time, and the number of tasks.
+        let mut found: BTreeMap<(&str, String), (BTreeSet<&str>, usize)> = BTreeMap::new();
+        let workers_by_class = self.workers_by_class();
+        for task in graph.tasks.iter().filter(|task| graph.kind_of(task).runs) {
+            for arch in self.archs().iter() {
+                let is_of_arch = |class: &usize| workers_by_class[*class] > 0 && self.classes[*class].arch == arch;
+                let (with, without): (Vec<usize>, Vec<usize>) = (0..self.classes.len())
+                    .filter(is_of_arch)
+                    .partition(|class| self.length(graph, task, *class).is_some());
+                if !with.is_empty() && !without.is_empty() {
+                    let (classes, tasks) =
+                        found.entry((graph.kind_of(task).name.as_str(), arch.to_string())).or_default();
+                    classes.extend(without.iter().map(|class| self.classes[*class].name.as_str()));
+                    *tasks += 1;
+                }
+            }
+        }
+        let sentence = |((kind, arch), (classes, tasks)): ((&str, String), (BTreeSet<&str>, usize))| {
+            let classes = listed(classes);
+            format!("`{kind}` has no time on {classes} for {tasks} of its tasks, which run on no {arch} worker then")
+        };
+        found.into_iter().map(sentence).collect()
+    }
+
     /// Architectures on which no task of the graph can run.
     fn idle(&self, graph: &TaskGraph) -> Option<String> {
         let runs = |class| {
@@ -178,6 +206,12 @@ mod tests {
         assert_eq!(
             platform.remarks(&cholesky(4, 960)),
             ["the length of `gemm` on cuda is extrapolated to 22.12 MB from measurements of 1.00 MB to 2.00 MB"]
+        );
+        let text = text.replace("; on \"little\" time=\"3 ms\"", "");
+        let uneven = Platform::parse("p.kdl", &text).expect("it is sound");
+        assert_eq!(
+            uneven.remarks(&cholesky(4, 960))[1..],
+            ["`gemm` has no time on `little` for 4 of its tasks, which run on no cpu worker then"]
         );
         let flat = Platform::flat(2, Duration::from_millis(1));
         assert!(flat.remarks(&cholesky(4, 960)).is_empty());

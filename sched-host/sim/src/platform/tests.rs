@@ -1,5 +1,6 @@
 use super::*;
 use sched_core::Arch;
+use sched_graph::{AccessMode, Datum};
 use sched_policy::{Level, Machine};
 
 fn errors(text: &str) -> Vec<String> {
@@ -374,4 +375,61 @@ fn what_a_graph_was_measured_on_leaves_other_architectures_to_the_platform() {
     graph.tasks[last].flops = seconds * 100e9;
     let last = &graph.tasks[last];
     assert_eq!(platform.length(&graph, last, 1), Some(Duration::from_secs_f64(seconds)), "by its operations");
+}
+
+#[test]
+fn data_that_a_task_names_twice_is_loaded_once() {
+    let text = r#"platform "p" {
+        memory "ram"
+        memory "gpu"
+        link "ram" "gpu" bandwidth="1 GB/s"
+        workers "gpu" arch="cuda" memory="gpu"
+        kernel "k" { on "gpu" time="1 ms" }
+    }"#;
+    let platform = Platform::parse("p.kdl", text).expect("it is sound");
+    let bound = |modes: &[AccessMode]| {
+        let mut graph = TaskGraph::new("one task");
+        let (kind, data) = (graph.add_kind("k"), graph.add_data(Datum::new(1_000_000)));
+        graph.add_task(modes.iter().fold(Task::new(kind), |task, mode| task.access(data, *mode)));
+        platform.bounds(&graph, &graph.dependencies()).expect("it can run").transfers
+    };
+    let once = bound(&[AccessMode::ReadWrite]);
+    assert!((once - 0.002).abs() < 1e-6, "{once}");
+    assert_eq!(bound(&[AccessMode::Read, AccessMode::ReadWrite, AccessMode::Read]), once);
+}
+
+#[test]
+fn static_schedules_are_for_the_workers_that_execute_a_kernel_in_a_simulation() {
+    let text = r#"platform "p" {
+        memory "ram"
+        workers "cpu" memory="ram"
+        workers "new" arch="cuda" memory="ram"
+        workers "old" arch="cuda" memory="ram"
+        kernel "k" { on "cpu" time="9 ms"; on "new" time="1 ms" }
+        kernel "*" { on "old" time="5 ms" }
+    }"#;
+    let platform = Platform::parse("p.kdl", text).expect("it is sound");
+    let mut graph = TaskGraph::new("one task");
+    let kind = graph.add_kind("k");
+    graph.add_task(Task::new(kind));
+    let problem = platform.problem(&graph).expect("a core can execute it");
+    assert_eq!(sched_graph::reference::heft(&problem).makespan(), 0.009);
+}
+
+#[test]
+fn a_team_works_where_the_data_is_though_some_of_its_members_have_another_memory() {
+    let text = r#"platform "p" {
+        memory "near"
+        memory "far"
+        link "near" "far" bandwidth="1 GB/s"
+        workers "near" memory="near"
+        workers "far" count=3 memory="far"
+        kernel "k" { on "near" time="8 ms" parallel=1.0; on "far" time="8 ms" parallel=1.0 }
+    }"#;
+    let platform = Platform::parse("p.kdl", text).expect("it is sound");
+    let mut graph = TaskGraph::new("one task");
+    let (kind, data) = (graph.add_kind("k"), graph.add_data(Datum::new(1_000_000_000)));
+    graph.add_task(Task::new(kind).access(data, AccessMode::Read));
+    let bounds = platform.bounds(&graph, &graph.dependencies()).expect("it can run");
+    assert!(bounds.transfers <= 0.002 + 1e-9, "all four take 2 ms near the data: {bounds:?}");
 }
