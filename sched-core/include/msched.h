@@ -94,7 +94,8 @@ enum {
     MSCHED_END_IS_NOTED = 1 << 10,      /* its end follows from `note_queued` */
     MSCHED_KEEPS_STATE = 1 << 11,       /* lives on when workers join or leave */
     MSCHED_HEARS_TASKS = 1 << 12,       /* `task_started` and `task_ended` are called */
-    MSCHED_NEWEST_COMES_BACK = 1 << 13  /* a worker that pulls gets what it pushed last */
+    MSCHED_NEWEST_COMES_BACK = 1 << 13, /* a worker that pulls gets what it pushed last */
+    MSCHED_WAITS_AT_HOME = 1 << 14      /* a task waits for the worker that is its home, or for one without other tasks */
 };
 
 /* ---- Tasks ------------------------------------------------------------------------------------------------------ */

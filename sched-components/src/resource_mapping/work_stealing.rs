@@ -52,7 +52,8 @@ impl Build for WorkStealing {
     )
     .package(env!("CARGO_PKG_NAME"))
     .storage(Storage::Unbounded)
-    .newest_comes_back();
+    .newest_comes_back()
+    .waits_at_home();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
         Ok(WorkStealing { lanes: OnceLock::new(), facts: Facts::default(), looks: Looks::new() })

@@ -188,7 +188,8 @@ impl From<&ComponentInfo> for RawInfo {
                 | u32::from(info.end_is_noted) << 10
                 | u32::from(info.keeps_state) << 11
                 | u32::from(info.hears_tasks) << 12
-                | u32::from(info.newest_comes_back) << 13,
+                | u32::from(info.newest_comes_back) << 13
+                | u32::from(info.waits_at_home) << 14,
             lookahead: info.lookahead,
             bounds: info.bounds.iter().map(|name| name.as_str().into()).collect(),
             slots: match info.arity {
@@ -291,6 +292,7 @@ impl RawInfo {
             keeps_state: self.flags & 2048 != 0,
             hears_tasks: self.flags & 4096 != 0,
             newest_comes_back: self.flags & 8192 != 0,
+            waits_at_home: self.flags & 16384 != 0,
         })
     }
 }

@@ -63,6 +63,8 @@ pub struct ComponentInfo {
     pub hears_tasks: bool,
     /// Whether a worker gets back what it pushes, so that the host can skip both calls.
     pub newest_comes_back: bool,
+    /// Whether a task waits where it is at home, so that the host can keep it there and skip both calls.
+    pub waits_at_home: bool,
 }
 
 impl ComponentInfo {
@@ -113,6 +115,7 @@ impl Info {
             keeps_state: self.keeps_state,
             hears_tasks: self.hears_tasks,
             newest_comes_back: self.newest_comes_back,
+            waits_at_home: self.waits_at_home,
         }
     }
 }

@@ -38,7 +38,7 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
     let slot = ("[a-z]{1,8}", "[^\n\r]{0,9}", any::<bool>());
     let slot = slot.prop_map(|(name, doc, optional)| SlotInfo { name, doc, optional });
     let lists = (vec(any::<String>(), 0..3), prop::collection::btree_map("[a-z]{1,8}", slot, 1..3), vec(param(), 0..4));
-    (any::<(String, String, String)>(), shape, any::<[bool; 14]>(), lists).prop_map(
+    (any::<(String, String, String)>(), shape, any::<[bool; 15]>(), lists).prop_map(
         |(
             (name, doc, package),
             (family, arity, lookahead),
@@ -57,6 +57,7 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
                 keeps_state,
                 hears_tasks,
                 newest_comes_back,
+                waits_at_home,
             ],
             (bounds, slots, params),
         )| {
@@ -86,6 +87,7 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
                 keeps_state,
                 hears_tasks,
                 newest_comes_back,
+                waits_at_home,
             }
         },
     )

@@ -33,7 +33,7 @@ use sched_tree::context::{faults_of, survey_of};
 use sched_tree::{ContextFacts, Fault, Ledger, NodeState, Part, Slot, SlotId, Tree, WorkerFacts};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 use std::time::Duration;
 
 /// Name of the context that every runtime has.
@@ -89,6 +89,8 @@ pub(crate) struct Core {
     pub(crate) nests: Mutex<HashMap<SlotId, Arc<NestState>>>,
     /// Recordings of which a replay is in progress.
     pub(crate) replays: Mutex<Vec<Arc<Recorded>>>,
+    /// Number of those whose tasks [wait at home](crate::recording::Recorded::waits_at_home).
+    pub(crate) at_home: AtomicUsize,
     /// Settings of codelets, by their names.
     pub(crate) codelet_settings: BTreeMap<String, CodeletSettings>,
 }
@@ -197,6 +199,7 @@ impl Core {
             bound: start.bound,
             nests: Mutex::default(),
             replays: Mutex::default(),
+            at_home: AtomicUsize::new(0),
         });
         core.roster.default.ahead.serve(&core);
         if let Some(memories) = &core.backend.memories {

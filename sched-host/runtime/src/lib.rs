@@ -289,6 +289,7 @@ impl Runtime {
                 sleeps: counters.sleeps.load(Relaxed),
                 wakes: counters.wakes.load(Relaxed),
                 went_on: counters.went_on.load(Relaxed),
+                at_home: counters.at_home.load(Relaxed),
                 wakes_in_vain: counters.wakes_in_vain.load(Relaxed),
             }
         });

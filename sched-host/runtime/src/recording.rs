@@ -10,7 +10,8 @@
 //! later, as if its tasks had been submitted one by one.
 //!
 //! Each task is reset when it starts: its count of predecessors is then no longer needed, and the next replay begins
-//! after the end of this one. Only tasks without successors count for the end of a replay, since every other task ends
+//! after the end of this one. In a narrow graph, one that is ready may [wait at home](at_home) until it is looked for,
+//! instead of being pushed. Only tasks without successors count for the end of a replay, since every other task ends
 //! before one of these.
 //!
 //! As long as nothing happens that concerns single tasks, a task is run by its slot and its [plan](planned::Planned)
@@ -21,6 +22,7 @@
 //! [`State`] keeps replays of one recording, its changes and its end apart. The slots are returned by the drop of the
 //! recording or, if a replay is in progress, by the end of that.
 
+mod at_home;
 mod draft;
 mod homes;
 mod job;
@@ -30,6 +32,7 @@ mod recorded;
 mod replay;
 mod standing;
 
+pub(crate) use at_home::{Scheduled, Visit};
 pub(crate) use draft::{Draft, DraftTask};
 pub(crate) use job::{RecordedJob, TypedRecordedJob};
 pub(crate) use planned::Replayed;

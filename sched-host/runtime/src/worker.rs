@@ -20,6 +20,7 @@ use super::task::record::Taken;
 use super::task::submit::Submitter;
 use super::task::verdict::KernelError;
 use crate::context::{ContextCore, enter_task};
+use crate::recording::Scheduled;
 use notes::KernelEnd;
 use sched_core::{Arch, Time, WorkerId};
 use sched_graph::{AccessMode, ContextId};
@@ -41,6 +42,9 @@ const QUICK_LOOKS: u32 = 8;
 /// Number of times the pause between quick looks is doubled.
 const LONGEST_PAUSE: u32 = 4;
 const POLITE_LOOKS: u32 = 40;
+/// Number of looks of an idle worker before it takes tasks that wait at home with others: about 1 µs, which is more than
+/// such a worker takes to come.
+const OWN_LOOKS: u32 = 4;
 
 /// Begins the message of a task whose data could not be copied.
 const COPYING: &str = "while its data was copied to the worker's memory node: ";
@@ -158,13 +162,16 @@ impl Worker {
             }
             is_expecting = core.progress();
             found = self.look();
+            if found.is_none() && look >= OWN_LOOKS {
+                found = self.look_elsewhere();
+            }
             if found.is_some() {
                 break;
             }
         }
         while found.is_none() && !stay.is_over(&core) {
             sleep.announce(me);
-            found = self.look();
+            found = self.look().or_else(|| self.look_elsewhere());
             if found.is_some() || stay.is_over(&core) {
                 if sleep.retract(me) {
                     self.seat.expect();
@@ -182,7 +189,7 @@ impl Worker {
             }
             core.backend.record(Some(self.id), || Event::Woken { worker: self.id });
             self.seat.expect();
-            found = self.look();
+            found = self.look().or_else(|| self.look_elsewhere());
             // The end of the runtime wakes every worker, without a task.
             if found.is_some() || !core.stop.load(SeqCst) {
                 counters.count_wake(found.is_none());
@@ -193,6 +200,14 @@ impl Worker {
         counters.idle.store(counters.idle.load(Relaxed) + idle, Relaxed);
         counters.idle_since.store(0, Relaxed);
         found
+    }
+
+    /// Looks for a task that waits at home with another worker.
+    fn look_elsewhere(&mut self) -> Option<Work<Purpose>> {
+        match self.core.find_elsewhere(self.id, self.arch, &mut self.scratch) {
+            Ok(found) => found.map(Work::Alone),
+            Err(Scheduled) => self.look(),
+        }
     }
 
     // Inlined into both loops that execute tasks: what it gets from `look` stays in registers.

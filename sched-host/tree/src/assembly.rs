@@ -18,7 +18,7 @@ use super::place::Place;
 use super::prospects;
 use super::services::Services;
 use super::shared_part::{Joining, SharedPart};
-use super::straight_back::{StraightBack, comes_straight_back};
+use super::straight_back::{Saves, StraightBack};
 use super::survey::NodeState;
 use super::swap::SwapError;
 use super::teams::Teams;
@@ -67,7 +67,7 @@ pub(crate) struct LiveTree {
     pub(super) ledger: Arc<Ledger>,
     pub(super) fallback: Arc<Fallback>,
     /// Whether a worker gets from its next pull what it has pushed.
-    pub(super) comes_straight_back: bool,
+    pub(super) saves: Saves,
     pub(super) straight_back: Arc<StraightBack>,
     /// Whether a node was quarantined whose tasks were not taken back yet.
     pub(super) repairs: AtomicBool,
@@ -125,7 +125,7 @@ impl LiveTree {
             env.services.report_executions();
         }
         Ok(LiveTree {
-            comes_straight_back: observed.is_none() && comes_straight_back(&nodes, &leaves_for),
+            saves: if observed.is_none() { Saves::by(&nodes, &leaves_for) } else { Saves::default() },
             straight_back: Arc::clone(&env.straight_back),
             listeners,
             context: Arc::clone(&env.context.lock()),
@@ -387,6 +387,7 @@ fn nodes(
             keeps_state: part.claims.keeps_state,
             hears_tasks: part.claims.hears_tasks,
             newest_comes_back: part.claims.newest_comes_back,
+            waits_at_home: part.claims.waits_at_home,
             family: part.claims.family,
             children: part.children.iter().map(|(child, _)| *child).collect(),
             parents: parents.into(),

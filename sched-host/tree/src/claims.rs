@@ -43,6 +43,8 @@ pub struct Claims {
     pub hears_tasks: bool,
     /// A worker gets back what it pushes, so that both calls may be saved.
     pub newest_comes_back: bool,
+    /// A task waits where it is at home, so that both calls may be saved.
+    pub waits_at_home: bool,
     /// Its family.
     pub family: Option<Family>,
 }
@@ -72,6 +74,7 @@ impl From<&ComponentInfo> for Claims {
             keeps_state: info.keeps_state,
             hears_tasks: info.hears_tasks,
             newest_comes_back: info.newest_comes_back,
+            waits_at_home: info.waits_at_home,
             family: Some(info.family),
         }
     }

@@ -207,7 +207,7 @@ impl Tree {
             LiveTree::assemble(parts, &env, None)?
         };
         env.fallback.set_members(first.members());
-        env.straight_back.set(first.comes_straight_back);
+        env.straight_back.set(first.saves);
         first.notify_change_workers();
         let gate = Gate::new(workers.len(), APPLICATION_LANES);
         Ok(Tree { live: Gated::new(gate, first), env, past: Mutex::default() })

@@ -102,6 +102,8 @@ pub(super) struct TreeNode {
     pub(super) keeps_state: bool,
     /// Whether the component is declared to give a worker what that pushed last.
     pub(super) newest_comes_back: bool,
+    /// Whether the component is declared to keep a task for the worker where that is at home.
+    pub(super) waits_at_home: bool,
     /// What the component offers beyond the interface of all.
     pub(super) offered: Offered,
     pub(super) family: Option<Family>,
@@ -139,6 +141,7 @@ pub(super) struct NodeParts {
     pub(super) keeps_state: bool,
     pub(super) hears_tasks: bool,
     pub(super) newest_comes_back: bool,
+    pub(super) waits_at_home: bool,
     pub(super) family: Option<Family>,
     pub(super) children: Box<[NodeId]>,
     pub(super) parents: Box<[ParentLink]>,
@@ -197,6 +200,7 @@ impl TreeNode {
             health: Health::default(),
             keeps_state: parts.keeps_state,
             newest_comes_back: parts.newest_comes_back,
+            waits_at_home: parts.waits_at_home,
             random,
         }
     }

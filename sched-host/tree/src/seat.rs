@@ -82,6 +82,13 @@ impl DeferredWake {
         self.kept.replace(slot)
     }
 
+    /// Whether a task that is at home here is kept.
+    #[inline]
+    #[must_use]
+    pub fn keeps_one_at_home(&self) -> bool {
+        self.is_at_home && self.kept.is_some()
+    }
+
     /// The task that was kept, which is to be pushed: the worker has something else to do first.
     #[inline]
     pub fn take_kept(&mut self) -> Option<&'static Slot> {
@@ -189,6 +196,12 @@ pub trait Seated: Sized {
     /// Purpose of the team for a task pulled for a combined worker, which the worker is about to call.
     fn purpose(&mut self, slot: &'static Slot, combined: WorkerId) -> Self::Purpose;
 
+    /// A task that waits at home here, if any, instead of a pull.
+    #[inline(always)]
+    fn at_home(&mut self) -> Option<&'static Slot> {
+        None
+    }
+
     /// Reports that the worker goes on with a task that it has made ready.
     #[inline(always)]
     fn goes_on(&mut self) {}
@@ -236,13 +249,13 @@ pub trait Seated: Sized {
                 self.goes_on();
                 Some(kept)
             }
-            None => {
+            None => self.at_home().or_else(|| {
                 let seat = self.seat();
                 match &*seat.contexts {
                     [only] => only.tree().pull(seat.worker),
                     _ => seat.pull_in_turn(),
                 }
-            }
+            }),
         };
         if let Some(combined) = self.combined()
             && let Some(slot) = slot

@@ -7,6 +7,10 @@
 //! That holds while no task has a priority. Once one was pushed that has, every task is: the tree may have a more
 //! urgent one for the worker. Parallel tasks are pushed, for combined workers to be seen.
 //!
+//! A task that [waits at home](sched_core::Info::waits_at_home) may do so outside the tree as well: it would lie in the
+//! queue of that worker until that pulls, or another one finds nothing else. Whoever can find it without the tree (see
+//! [`at_home`](sched_sync::at_home)) need not push it.
+//!
 //! The question is asked outside the [gate](sched_sync::gate). A tree that is exchanged meanwhile makes no difference:
 //! the worker has its task as if it had pulled it just before.
 
@@ -22,18 +26,38 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 pub(super) struct StraightBack {
     /// Whether the tree gives a worker what it pushed last, and no task has a priority.
     is_on: AtomicBool,
+    /// Whether tasks wait at home besides.
+    at_home: AtomicBool,
 }
 
 impl StraightBack {
     /// Notes which kind of tree the context has from now on.
-    pub(super) fn set(&self, is_on: bool) {
-        self.is_on.store(is_on, Relaxed);
+    pub(super) fn set(&self, saves: Saves) {
+        self.is_on.store(saves.newest, Relaxed);
+        self.at_home.store(saves.at_home, Relaxed);
+    }
+}
+
+/// For which tasks a tree of this kind saves its calls.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Saves {
+    /// Those that a worker has pushed last.
+    newest: bool,
+    /// Those that are at home with a worker besides.
+    at_home: bool,
+}
+
+impl Saves {
+    /// For which tasks the tree of these nodes does.
+    pub(super) fn by(nodes: &[TreeNode], leaves_for: &[Box<[super::NodeId]>]) -> Saves {
+        let newest = comes_straight_back(nodes, leaves_for);
+        Saves { newest, at_home: newest && nodes.first().is_some_and(|root| root.waits_at_home) }
     }
 }
 
 /// Whether a worker of such a tree gets from its next pull what it has pushed: its leaf is passed by, and asks the root
 /// alone, which declares it.
-pub(super) fn comes_straight_back(nodes: &[TreeNode], leaves_for: &[Box<[super::NodeId]>]) -> bool {
+fn comes_straight_back(nodes: &[TreeNode], leaves_for: &[Box<[super::NodeId]>]) -> bool {
     let declares = |node: &TreeNode| node.newest_comes_back && node.post.is_none() && node.shared.is_none();
     let asks_root = |leaves: &[super::NodeId]| match leaves {
         [] => true,
@@ -59,14 +83,22 @@ impl Tree {
             && head.priority.load(Relaxed) == 0
             && head.width.load(Relaxed) <= 1
     }
+
+    /// Whether a task without a priority that is at home with a worker may be kept for that, or for one that has
+    /// nothing else to do, instead of being pushed.
+    #[inline]
+    #[must_use]
+    pub fn waits_at_home(&self) -> bool {
+        self.env.straight_back.at_home.load(Relaxed)
+    }
 }
 
 impl LiveTree {
     /// Notes the priority of a task that is pushed.
     #[inline]
     pub(super) fn note_priority(&self, slot: &Slot) {
-        if self.comes_straight_back && slot.head().priority.load(Relaxed) != 0 {
-            self.straight_back.set(false);
+        if self.saves.newest && slot.head().priority.load(Relaxed) != 0 {
+            self.straight_back.set(Saves::default());
         }
     }
 }

@@ -336,7 +336,7 @@ impl LiveTree {
     /// tasks. The caller is alone.
     fn take_over(&self, tasks: &[&'static Slot], left: &[(NodeId, Vec<u8>)], members_changed: &dyn Fn()) {
         self.fallback.set_members(self.members());
-        self.straight_back.set(self.comes_straight_back);
+        self.straight_back.set(self.saves);
         members_changed();
         self.notify_change_workers();
         left.iter().for_each(|(node, state)| self.import(&self.nodes[node.index()], state));

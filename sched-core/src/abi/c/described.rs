@@ -179,6 +179,7 @@ unsafe fn info(table: &Table, package: &str, faults: &mut Vec<String>) -> Compon
         keeps_state: has(11),
         hears_tasks: has(12) && (table.task_started.is_some() || table.task_ended.is_some()),
         newest_comes_back: has(13),
+        waits_at_home: has(14),
     }
 }
 

@@ -27,6 +27,7 @@ pub(super) fn flaws(running: &Running<'_>, call: &Call<'_>) -> Vec<Flaw> {
     flaws.extend(noted_end(running));
     flaws.extend(stays(running, call));
     flaws.extend(comes_back(running, call));
+    flaws.extend(waits_at_home(running, call));
     flaws
 }
 
@@ -47,6 +48,26 @@ fn comes_back(running: &Running<'_>, call: &Call<'_>) -> Option<Flaw> {
     let given = pulled.map_or_else(|| "nothing".to_owned(), |other| other.to_string());
     let why = format!("the worker that pulls has just pushed {task}, and gets {given}");
     Some((Property::NewestComesBack, why))
+}
+
+/// A worker gets no task that is at home elsewhere while one waits that is at home with it, and none has a priority.
+fn waits_at_home(running: &Running<'_>, call: &Call<'_>) -> Option<Flaw> {
+    let Answer::Pulled(pulled) = call.answer else { return None };
+    if !running.info.waits_at_home || running.had_priority || running.changed || running.setting.is_old {
+        return None;
+    }
+    let worker = running.puller(call.step)?;
+    let home = |task: TaskId| running.rig.read(task, Task::home);
+    let is_mine = |task: &&TaskId| {
+        home(**task) == Some(worker) && running.rig.read(**task, |task| running.rig.host.executable(worker, task))
+    };
+    let mine = call.held_before.iter().find(is_mine)?;
+    let given = match pulled {
+        None => "nothing".to_owned(),
+        Some(other) => format!("{other}, at home with worker {}", home(other).filter(|home| *home != worker)?),
+    };
+    let why = format!("{mine} waits, which is at home with worker {worker}, and this one gets {given}");
+    Some((Property::WaitsAtHome, why))
 }
 
 fn storage(running: &Running<'_>, _call: &Call<'_>) -> Option<Flaw> {

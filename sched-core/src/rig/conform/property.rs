@@ -57,13 +57,15 @@ pub enum Property {
     KeepsState,
     /// [`Info::newest_comes_back`](crate::Info::newest_comes_back).
     NewestComesBack,
+    /// [`Info::waits_at_home`](crate::Info::waits_at_home).
+    WaitsAtHome,
     /// Several threads may call it.
     Threads,
 }
 
 impl Property {
     /// All, in the order of a report.
-    pub const ALL: [Property; 26] = [
+    pub const ALL: [Property; 27] = [
         Property::Builds,
         Property::Returns,
         Property::Panics,
@@ -89,6 +91,7 @@ impl Property {
         Property::EndIsNoted,
         Property::KeepsState,
         Property::NewestComesBack,
+        Property::WaitsAtHome,
         Property::Threads,
     ];
 
@@ -121,6 +124,7 @@ impl Property {
             Property::EndIsNoted => "end-is-noted",
             Property::KeepsState => "keeps-state",
             Property::NewestComesBack => "newest-comes-back",
+            Property::WaitsAtHome => "waits-at-home",
             Property::Threads => "threads",
         }
     }
@@ -162,6 +166,9 @@ impl Property {
             Property::NewestComesBack => {
                 "declared: without priorities, a worker that pushes a task, and pulls, gets that task"
             }
+            Property::WaitsAtHome => {
+                "declared: without priorities, a worker gets what is at home with it before what is not"
+            }
             Property::Threads => "calls from several threads lose no task",
         }
     }
@@ -179,6 +186,7 @@ impl Property {
             Property::EndIsNoted => info.end_is_noted,
             Property::KeepsState => info.keeps_state,
             Property::NewestComesBack => info.newest_comes_back,
+            Property::WaitsAtHome => info.waits_at_home,
             Property::Predictions => !matches!(info.arity, crate::Arity::Leaf | crate::Arity::One),
             _ => true,
         }

@@ -16,6 +16,8 @@ pub(super) struct TaskSpec {
     pub(super) predicted: Option<Duration>,
     /// Number of the child that the application chooses.
     pub(super) chosen: usize,
+    /// Number of the worker that it is at home with.
+    pub(super) home: Option<usize>,
 }
 
 /// One call, or a change of the environment. Numbers are taken modulo what there is, so that every sequence of steps
@@ -61,9 +63,9 @@ fn step(info: &ComponentInfo, setting: &Setting, dice: &mut Dice) -> Step {
     let (child, worker) = (dice.below(4), dice.below(4));
     let is_leaf = info.arity == Arity::Leaf;
     match dice.below(100) {
-        0..32 => Step::Push(task(dice), dice.chance(40).then_some(worker)),
+        0..32 => Step::Push(task(info, dice), dice.chance(40).then_some(worker)),
         32..38 => Step::PushAgain(dice.below(8)),
-        38..46 if setting.parents > 0 => Step::Give(dice.below(2), task(dice)),
+        38..46 if setting.parents > 0 => Step::Give(dice.below(2), task(info, dice)),
         38..62 => Step::Pull { child, worker },
         62..76 if !is_leaf => Step::CanPush { child, worker },
         62..80 => Step::CanPull,
@@ -82,20 +84,21 @@ fn step(info: &ComponentInfo, setting: &Setting, dice: &mut Dice) -> Step {
     }
 }
 
-fn task(dice: &mut Dice) -> TaskSpec {
+fn task(info: &ComponentInfo, dice: &mut Dice) -> TaskSpec {
     TaskSpec {
         priority: if dice.chance(50) { 0 } else { dice.below(5) as i32 - 2 },
         only_for: dice.chance(40).then(|| dice.below(4)),
         codelet: dice.below(CODELETS as usize) as u32,
         predicted: dice.chance(30).then(|| Duration::from_micros(5 + dice.below(50) as u64)),
         chosen: dice.below(4),
+        home: (info.waits_at_home && dice.chance(60)).then(|| dice.below(4)),
     }
 }
 
 impl Step {
     /// Simpler ones.
     pub(super) fn simpler(&self) -> Vec<Step> {
-        let plain = |task: &TaskSpec| TaskSpec { chosen: task.chosen, ..TaskSpec::default() };
+        let plain = |task: &TaskSpec| TaskSpec { chosen: task.chosen, home: task.home, ..TaskSpec::default() };
         let mut all = match self {
             Step::Push(task, worker) => vec![
                 Step::Push(TaskSpec::default(), None),

@@ -196,6 +196,7 @@ fn false_declarations_are_found() {
     assert_found(&findings(QUEUE.empty_until_pushed(), Way::Sound), Property::EmptyUntilPushed, 1);
     assert_found(&findings(QUEUE.end_is_noted(), Way::LaterEnd), Property::EndIsNoted, 1);
     assert_found(&findings(MANY.newest_comes_back(), Way::Sound), Property::NewestComesBack, 3);
+    assert_found(&findings(MANY.waits_at_home(), Way::Sound), Property::WaitsAtHome, 3);
     let pulled_only = findings(QUEUE.pulled_only(), Way::Sound);
     assert_found(&pulled_only, Property::PulledOnly, 2);
     let stores_none = findings(QUEUE.storage(Storage::None), Way::Sound);

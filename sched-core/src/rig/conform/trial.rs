@@ -84,10 +84,10 @@ pub(super) struct Running<'a> {
     /// Whether a task was pushed to it so far.
     pub(super) was_pushed: bool,
     /// Whether a task had a priority, and the task that a worker pushed in the last call, otherwise.
-    had_priority: bool,
+    pub(super) had_priority: bool,
     newest: Option<(WorkerId, TaskId)>,
     /// Whether workers left the context or joined it.
-    changed: bool,
+    pub(super) changed: bool,
     /// Whether it asked a parent for tasks since the component is being emptied.
     asked: bool,
     /// Faults of the rig that were reported. Calls after one say nothing: the component is not itself any longer.
@@ -138,6 +138,9 @@ impl Running<'_> {
         if let Some(chosen) = able.get(spec.chosen % able.len().max(1)) {
             task = task.sched_data(*chosen);
         }
+        if let Some(home) = spec.home.and_then(|number| workers.get(number % workers.len().max(1))) {
+            task = task.home(*home);
+        }
         task.width(self.setting.archs.len() as u16).make()
     }
 
@@ -176,7 +179,7 @@ impl Running<'_> {
     }
 
     /// The worker that pulls in this step for itself alone.
-    fn puller(&self, step: &Step) -> Option<WorkerId> {
+    pub(super) fn puller(&self, step: &Step) -> Option<WorkerId> {
         let Step::Pull { child, worker } = step else { return None };
         let child = self.child_of(*child);
         let alone =
@@ -300,8 +303,8 @@ impl Running<'_> {
 
     fn described(&self, task: TaskId) -> String {
         let mut words = task.to_string();
-        let (priority, archs, predicted) =
-            self.rig.read(task, |task| (task.priority(), task.archs(), task.predicted()));
+        let (priority, archs, predicted, home) =
+            self.rig.read(task, |task| (task.priority(), task.archs(), task.predicted(), task.home()));
         if priority != 0 {
             words += &format!(", priority {priority}");
         }
@@ -311,6 +314,9 @@ impl Running<'_> {
         }
         if let Some(length) = predicted {
             words += &format!(", predicted {length:?}");
+        }
+        if let Some(home) = home {
+            words += &format!(", at home with worker {home}");
         }
         words
     }

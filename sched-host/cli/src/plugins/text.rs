@@ -165,6 +165,9 @@ fn traits(info: &ComponentInfo) -> String {
     if info.newest_comes_back {
         traits.push("gives a worker first what that pushed last".to_owned());
     }
+    if info.waits_at_home {
+        traits.push("keeps a task where it is at home".to_owned());
+    }
     if info.needs_models {
         traits.push("needs performance models".to_owned());
     }

@@ -13,13 +13,51 @@
 use super::planned::{Planned, Successor};
 use parking_lot::Mutex;
 use sched_core::{Arch, WorkerId, WorkerSet};
+use sched_sync::at_home::WINDOW;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+
+/// Most tasks beside each other for each worker, in the mean, that [wait at home](super::at_home): whoever looks for one
+/// of them sees those at a few distances. Where there are more, the next one hardly ever has to be waited for, and a
+/// queue costs less than looks at many that are not ready.
+const NARROW: usize = WINDOW / 4;
 
 /// Where the tasks of a recording are at home.
 pub(super) struct Homes {
     /// Of each task, its place among those beside it, and their number.
     beside: Box<[(u32, u32)]>,
+    /// The tasks in an order in which none waits for a later one: by their distances.
+    order: Box<[u32]>,
+    /// Number of different distances.
+    levels: usize,
     /// The workers among whom the homes are distributed now.
     among: Mutex<WorkerSet>,
+    lists: Mutex<Arc<Lists>>,
+    /// Number of times that they were distributed.
+    distributions: AtomicU32,
+    /// Whether a task had a home in any of them.
+    is_looked_for: AtomicBool,
+}
+
+/// The tasks of a recording that may [wait at home](super::at_home), by their homes.
+#[derive(Default)]
+pub(super) struct Lists {
+    /// Architecture of the workers, if there are any.
+    pub(super) arch: Option<Arch>,
+    by_worker: Box<[Box<[u32]>]>,
+}
+
+impl Lists {
+    /// Those at home with this worker, in an order in which none waits for a later one.
+    #[inline]
+    pub(super) fn of(&self, worker: WorkerId) -> &[u32] {
+        self.by_worker.get(worker.index()).map_or(&[], |tasks| tasks)
+    }
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_worker.is_empty()
+    }
 }
 
 impl Homes {
@@ -37,7 +75,11 @@ impl Homes {
             widths[*distance] += 1;
         }
         let beside = places.into_iter().zip(&distances).map(|(place, distance)| (place, widths[*distance])).collect();
-        Homes { beside, among: Mutex::default() }
+        let mut order: Box<[u32]> = (0..successors.len() as u32).collect();
+        order.sort_by_key(|task| distances[*task as usize]);
+        let (among, lists) = (Mutex::default(), Mutex::default());
+        let (distributions, is_looked_for) = (AtomicU32::new(0), AtomicBool::new(false));
+        Homes { beside, order, levels: widths.len(), among, lists, distributions, is_looked_for }
     }
 
     /// Distributes the tasks among these workers, if they were distributed among others. No replay is in progress.
@@ -47,7 +89,46 @@ impl Homes {
             return;
         }
         among.clone_from(workers);
+        let first = workers.iter().next().map(&arch);
         tasks.iter().zip(self.among(workers, arch)).for_each(|(task, home)| task.set_home(home));
+        let is_narrow = tasks.len() <= NARROW * workers.len() * self.levels;
+        let lists = if is_narrow { self.listed(tasks, first) } else { Lists::default() };
+        self.is_looked_for.fetch_or(!lists.is_empty(), Relaxed);
+        *self.lists.lock() = Arc::new(lists);
+        self.distributions.fetch_add(1, Release);
+    }
+
+    /// The tasks that may wait at home with workers of this architecture. Notes the place of each.
+    fn listed(&self, tasks: &[Planned], arch: Option<Arch>) -> Lists {
+        let mut by_worker: Vec<Vec<u32>> = Vec::new();
+        for index in &self.order {
+            let task = &tasks[*index as usize];
+            let Some(home) = task.home().filter(|_| arch.is_some_and(|arch| task.may_wait_at_home(arch))) else {
+                continue;
+            };
+            let home = home as usize;
+            by_worker.resize_with(by_worker.len().max(home + 1), Vec::new);
+            task.set_place(Some(by_worker[home].len() as u32));
+            by_worker[home].push(*index);
+        }
+        Lists { arch, by_worker: by_worker.into_iter().map(Vec::into_boxed_slice).collect() }
+    }
+
+    /// Whether a task may ever have waited at home.
+    #[inline]
+    pub(super) fn is_looked_for(&self) -> bool {
+        self.is_looked_for.load(Relaxed)
+    }
+
+    /// The tasks by homes, as they were distributed last.
+    pub(super) fn lists(&self) -> Arc<Lists> {
+        Arc::clone(&self.lists.lock())
+    }
+
+    /// A number that changes when the tasks are distributed anew.
+    #[inline]
+    pub(super) fn distribution(&self) -> u32 {
+        self.distributions.load(Acquire)
     }
 
     /// Where each task is at home if these are the workers.

@@ -8,10 +8,10 @@ use crate::data::DataHeader;
 use crate::task::record::RareFields;
 use crate::task::submit::Restriction;
 use parking_lot::Mutex;
-use sched_core::{WorkerId, fetch_ahead};
+use sched_core::{Arch, WorkerId, fetch_ahead};
 use sched_tree::{Phase, Slot};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering::*};
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering::*};
 
 /// A task of a recording, in one cache line: with its slot, all that starting, running and ending it needs. A graph of
 /// many tasks leaves the caches between one replay and the next, and its tasks move between workers, so what a task
@@ -30,6 +30,8 @@ pub(crate) struct Planned {
     pub(super) width: u16,
     /// Number of the worker near which it is to run, or `u16::MAX`. Changes only with the workers of its context.
     home: AtomicU16,
+    /// Its place among those that may wait at home there, or `u32::MAX` if it may not. Changes with its home.
+    place: AtomicU32,
     /// Whether it asks for a priority, which its head keeps.
     pub(super) has_priority: bool,
     /// Whether it has turns to take.
@@ -97,6 +99,25 @@ impl Planned {
     pub(super) fn set_home(&self, worker: Option<WorkerId>) {
         let number = worker.and_then(|worker| u16::try_from(worker.0).ok());
         self.home.store(number.unwrap_or(u16::MAX), Relaxed);
+        self.set_place(None);
+    }
+
+    /// Sets its place among those that may wait at home there, if it may.
+    pub(super) fn set_place(&self, place: Option<u32>) {
+        self.place.store(place.unwrap_or(u32::MAX), Relaxed);
+    }
+
+    /// Its home, and its place among those that may wait there, if it may.
+    #[inline]
+    pub(super) fn place_at_home(&self) -> Option<(u32, usize)> {
+        let place = self.place.load(Relaxed);
+        (place != u32::MAX).then(|| (u32::from(self.home.load(Relaxed)), place as usize))
+    }
+
+    /// Whether it may [wait at home](super::at_home) with a worker of this architecture, if it has a home: nothing has
+    /// to be asked about it, and somebody else finds out that it waits for nothing any more.
+    pub(super) fn may_wait_at_home(&self, arch: Arch) -> bool {
+        self.waits > 0 && !self.is_rare && self.width <= 1 && self.archs & 1 << arch.number() != 0
     }
 
     /// Number of the worker near which it is to run.
@@ -136,6 +157,7 @@ impl Planned {
             archs,
             width,
             home: AtomicU16::new(u16::MAX),
+            place: AtomicU32::new(u32::MAX),
             has_priority: priority.is_some(),
             has_turns,
             is_rare,

@@ -16,7 +16,7 @@ use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{fetch_ahead, fetch_to_write};
 use sched_graph::{AccessMode, ContextId};
-use sched_sync::link::Pending;
+use sched_sync::at_home::{Count, Shelf};
 use sched_sync::unasked::Unasked;
 use sched_tree::Slot;
 use std::collections::BTreeMap;
@@ -35,10 +35,10 @@ pub(crate) struct Recorded {
     pub(super) tasks: Box<[Planned]>,
     /// What few tasks have, by their indices.
     pub(super) rarely: BTreeMap<u32, RarelyPlanned>,
-    /// What each task waits for in the replay in progress. Close together, and apart from the records: who ends a task
-    /// counts down those of several others, which lie side by side where a program submits tasks row by row, and
-    /// touches the record of none that has to wait longer.
-    pub(super) pending: Box<[Pending]>,
+    /// What each task waits for in the replay in progress, and whether it has begun. Close together, and apart from the
+    /// records: who ends a task counts down those of several others, which lie side by side where a program submits
+    /// tasks row by row, and touches the record of none that has to wait longer.
+    pub(super) counts: Box<[Count]>,
     /// The tasks that wait for others, in the order of those.
     pub(super) successors: Box<[Successor]>,
     /// Indices of the tasks that wait for no other.
@@ -49,6 +49,12 @@ pub(crate) struct Recorded {
     pub(super) standing: Standing,
     /// Where they are at home.
     pub(super) homes: Homes,
+    /// Where each worker is among the tasks at home with it.
+    pub(super) shelves: Box<[Shelf]>,
+    /// Number of replays so far.
+    pub(super) round: AtomicU32,
+    /// Whether tasks of the replay in progress [wait at home](super::at_home).
+    pub(super) waits_at_home: AtomicBool,
     /// Priorities that tasks ask for.
     pub(super) priorities: Option<RangeInclusive<i32>>,
     /// Of the replay in progress: sequence of the first task, number of its context, priority of tasks that ask for
@@ -101,7 +107,7 @@ pub(super) struct RecordedGraph {
 impl Recorded {
     pub(super) fn new(core: &Arc<Core>, id: u64, graph: RecordedGraph) -> Arc<Recorded> {
         let RecordedGraph { tasks, rarely, successors, accesses, homes, priorities } = graph;
-        let pending = tasks.iter().map(|task| Pending::armed(task.waits)).collect();
+        let counts = tasks.iter().map(|task| Count::new(task.waits)).collect();
         let roots = (0..).zip(&tasks).filter(|(_, task)| task.waits == 0).map(|(index, _)| index).collect();
         let sinks = tasks.iter().filter(|task| task.is_sink()).count() as u32;
         Arc::new(Recorded {
@@ -111,13 +117,16 @@ impl Recorded {
             state: State::default(),
             tasks,
             rarely,
-            pending,
+            counts,
             successors,
             roots,
             sinks,
             accesses: Mutex::new(Arc::new(Accesses::new(accesses))),
             standing: Standing::default(),
             homes,
+            shelves: core.facts.iter().map(|_| Shelf::default()).collect(),
+            round: AtomicU32::new(0),
+            waits_at_home: AtomicBool::new(false),
             priorities,
             first: AtomicU64::new(0),
             context: AtomicU32::new(NO_CONTEXT),
@@ -313,7 +322,7 @@ impl Recorded {
     pub(crate) fn fetch_successors(&self, index: usize) {
         let few = self.successors_of(&self.tasks[index]).iter().take(4);
         few.for_each(|successor| {
-            fetch_to_write(&self.pending[successor.task()]);
+            fetch_to_write(&self.counts[successor.task()]);
             fetch_ahead(&self.tasks[successor.task()]);
         });
     }

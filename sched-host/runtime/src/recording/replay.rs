@@ -13,6 +13,7 @@ use crate::task::submit::{Submitter, TaskRef};
 use crate::worker::executed_here;
 use sched_core::WorkerId;
 use sched_graph::ContextId;
+use sched_sync::at_home::Round;
 use sched_sync::in_flight::Refused;
 use sched_sync::link::end;
 use sched_tree::{Phase, SlotId};
@@ -70,12 +71,19 @@ impl Submitter {
         }
         let arch = |worker: WorkerId| core.facts[worker.index()].arch;
         context.with_workers(|workers| recorded.homes.distribute(&recorded.tasks, workers, arch));
+        recorded.round.store(recorded.round.load(Relaxed).wrapping_add(1), Release);
         recorded.priority.store(priority.cast_unsigned(), Relaxed);
         recorded.left.store(recorded.sinks, Relaxed);
         *recorded.failed.lock() = None;
         let is_followed = context.ahead.is_attended() || core.capture().is_some();
         recorded.is_cancelled.store(false, Relaxed);
-        recorded.unasked.begin(core.backend.memories.is_none() && !is_followed);
+        let is_unasked = core.backend.memories.is_none() && !is_followed;
+        recorded.unasked.begin(is_unasked);
+        let are_equal = priority == 0 && recorded.priorities.as_ref().is_none_or(|asked| *asked == (0..=0));
+        if is_unasked && are_equal && core.may_leave_tasks(context, recorded) {
+            core.at_home.fetch_add(1, SeqCst);
+            recorded.waits_at_home.store(true, Release);
+        }
         // From now on it may be cancelled.
         core.replays.lock().push(Arc::clone(recorded));
         if context.ahead.is_attended() {
@@ -158,8 +166,6 @@ impl Core {
         let planned = &recorded.tasks[index as usize];
         planned.fetch();
         recorded.set_up(index, planned);
-        // Its predecessors have ended, and begin again in the next replay only.
-        recorded.pending[index as usize].arm(planned.waits);
         planned.slot.head().sequence.store(recorded.first.load(Relaxed) + u64::from(index), Release);
         // Who cancels all tasks ends this before it looks at their numbers, and so finds this one's, or is seen here.
         if planned.is_rare || !recorded.unasked.is_still() {
@@ -171,7 +177,7 @@ impl Core {
 
     /// The rest of [`start_planned`](Self::start_planned) for a task of which its record has to be asked.
     #[cold]
-    fn start_rarely_planned(
+    pub(super) fn start_rarely_planned(
         &self,
         recorded: &Recorded,
         index: u32,
@@ -252,14 +258,32 @@ impl Core {
         scratch: &mut WorkerScratch,
     ) {
         // The last successor may end the replay, and the next one may be in another context.
-        let context = recorded.context_now();
+        let (context, round) = (recorded.context_now(), Round(recorded.round.load(Relaxed)));
+        let leaves = recorded.waits_at_home.load(Relaxed) && self.roster.get(context).tree.waits_at_home();
         for successor in recorded.successors_of(planned) {
             let index = successor.task();
             if let Some(cause) = failed.filter(|_| successor.is_explicit()) {
                 let waiting = self.records.get(recorded.tasks[index].slot.id());
                 waiting.body.lock().rare(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
             }
-            if recorded.pending[index].release() {
+            let (next, count) = (&recorded.tasks[index], &recorded.counts[index]);
+            if leaves
+                && let Some((home, place)) = next.place_at_home()
+                && let Some(worker) = requester
+                // A worker goes on with one that is at home with it.
+                && (home != worker.0 || scratch.deferred.keeps_one_at_home())
+                && recorded.shelves[home as usize].has_room(round, place)
+            {
+                if count.release() {
+                    self.note_left(context, home);
+                }
+                continue;
+            }
+            let is_last = match recorded.homes.is_looked_for() {
+                true => count.release_and_take(round, next.waits),
+                false => count.release_unseen(round, next.waits),
+            };
+            if is_last {
                 self.start_planned(recorded, index as u32, requester, scratch);
             }
         }
@@ -273,6 +297,9 @@ impl Core {
     #[cold]
     fn finish_replay(&self, recorded: &Recorded, scratch: &mut WorkerScratch) {
         let entry = SlotId(recorded.entry.load(Relaxed));
+        if recorded.waits_at_home.swap(false, AcqRel) {
+            self.at_home.fetch_sub(1, SeqCst);
+        }
         self.replays.lock().retain(|other| !std::ptr::eq(&**other, recorded));
         let outcome = recorded.failed.lock().take().map_or(Outcome::Done, Outcome::Cancelled);
         recorded.close_standing(self, scratch);

@@ -8,7 +8,7 @@ use super::record::{Dependent, Taken};
 use crate::context::{ContextCore, enter_task};
 use crate::core::{Core, TaskPlace, Vacant};
 use crate::data::DataHeader;
-use crate::recording::Recorded;
+use crate::recording::{Recorded, Visit};
 use sched_core::{Arch, WorkerId};
 use sched_graph::ContextId;
 use sched_sync::light_fence;
@@ -39,6 +39,8 @@ pub(crate) struct WorkerScratch {
     freed: Freed,
     /// The recording of the last task that belonged to one.
     recorded: Option<Arc<Recorded>>,
+    /// Where this worker looks for its tasks.
+    visit: Visit,
 }
 
 impl WorkerScratch {
@@ -98,6 +100,18 @@ impl WorkerScratch {
     /// See [`take_recording`](Self::take_recording).
     pub(crate) fn keep_recording(&mut self, recorded: Arc<Recorded>) {
         self.let_go(Some(recorded));
+    }
+
+    /// Keeps a recording that this worker begins to visit.
+    pub(crate) fn visit(&mut self, recorded: Arc<Recorded>, visit: Visit) {
+        self.let_go(Some(recorded));
+        self.visit = visit;
+    }
+
+    /// The recording of the last task that belonged to one, and where this worker looks for its tasks.
+    #[inline]
+    pub(crate) fn visited(&mut self) -> Option<(&Arc<Recorded>, &mut Visit)> {
+        Some((self.recorded.as_ref()?, &mut self.visit))
     }
 
     /// Lets go of the recording that was kept, and keeps `next`. The last one to let go drops kernels, and what they
@@ -260,7 +274,7 @@ impl Core {
 
     /// Pushes the task that this worker would go on with, before something that takes long.
     #[inline]
-    fn push_kept(&self, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
+    pub(crate) fn push_kept(&self, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         if let Some(kept) = scratch.deferred.take_kept() {
             self.push_here(self.tree_of(self.records.get(kept.id())), kept, requester, scratch);
         }

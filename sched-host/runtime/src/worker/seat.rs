@@ -58,6 +58,14 @@ impl Seated for Worker {
         went_on.store(went_on.load(Relaxed) + 1, Relaxed);
     }
 
+    #[inline(always)]
+    fn at_home(&mut self) -> Option<&'static Slot> {
+        if !self.scratch.has_recording() {
+            return None;
+        }
+        self.core.find_at_home(&mut self.scratch)
+    }
+
     fn wake(&self, worker: WorkerId) {
         self.core.backend.sleep.wake(worker.index());
     }

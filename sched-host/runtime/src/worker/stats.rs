@@ -14,6 +14,7 @@ pub(crate) struct WorkerCounters {
     pub(crate) finished: AtomicU64,
     /// Tasks executed that the worker made ready and went on with.
     pub(crate) went_on: AtomicU64,
+    pub(crate) at_home: AtomicU64,
     /// Nanoseconds without a task, up to the last time that it found one.
     pub(crate) idle: AtomicU64,
     /// Start of the current idle period in nanoseconds since the start of the runtime, plus 1; 0 while it has a task.
@@ -72,6 +73,9 @@ pub struct WorkerStats {
     /// Those of them that it had made ready itself and went on with, without a push and a pull: see
     /// [`newest_comes_back`](sched_core::Info::newest_comes_back).
     pub went_on: u64,
+    /// Those of them that waited for it where they were at home, or for another worker, without a push and a pull: see
+    /// [`waits_at_home`](sched_core::Info::waits_at_home).
+    pub at_home: u64,
     /// Time without a task.
     pub idle: Duration,
     /// Number of times that it went to sleep.

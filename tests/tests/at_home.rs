@@ -1,0 +1,261 @@
+//! Tasks of replays wait at home, outside of the tree, where the policy would keep them there: each runs once, after
+//! those before it, whatever becomes of the worker that it waits for.
+
+use proptest::prelude::*;
+use sched_core::WorkerId;
+use sched_host::runtime::{Outcome, Recording, Runtime, TaskRef, WorkerStats};
+use sched_tests::stock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const STEALING: &str = "work-stealing { each \"worker\" { worker } }";
+
+/// How long a task waits for others that have to run meanwhile.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the tasks of a graph do.
+struct Scene {
+    /// Of each task, those that it waits for.
+    after: Vec<Vec<usize>>,
+    runs: Vec<AtomicUsize>,
+    /// Whether a task ran before one that it waits for.
+    is_wrong: AtomicBool,
+    /// The task that is held up in the next replay: it says on which worker, and waits.
+    held: Mutex<Option<(usize, Sender<WorkerId>, Receiver<()>)>>,
+    /// The task that fails.
+    fails: Option<usize>,
+}
+
+impl Scene {
+    fn new(after: Vec<Vec<usize>>) -> Scene {
+        let runs = after.iter().map(|_| AtomicUsize::new(0)).collect();
+        Scene { after, runs, is_wrong: AtomicBool::new(false), held: Mutex::new(None), fails: None }
+    }
+
+    /// Four columns, of which all but the first exchange values with their neighbours.
+    fn columns(levels: usize) -> Scene {
+        let before = |level: usize, column: usize| match (level, column) {
+            (0, _) => Vec::new(),
+            (_, 0) => vec![4 * (level - 1)],
+            _ => {
+                (1_usize..4).filter(|other| other.abs_diff(column) <= 1).map(|other| 4 * (level - 1) + other).collect()
+            }
+        };
+        Scene::new((0..4 * levels).map(|task| before(task / 4, task % 4)).collect())
+    }
+
+    fn run(&self, task: usize, worker: WorkerId) {
+        let held = self.held.lock().expect("nobody panics").take_if(|(held, ..)| *held == task);
+        if let Some((_, begins, goes_on)) = held {
+            begins.send(worker).expect("the test listens");
+            let _ = goes_on.recv_timeout(PATIENCE);
+        }
+        let run = self.runs[task].load(SeqCst);
+        if self.after[task].iter().any(|other| self.runs[*other].load(SeqCst) != run + 1) {
+            self.is_wrong.store(true, SeqCst);
+        }
+        assert!(self.fails != Some(task), "it fails");
+        self.runs[task].fetch_add(1, SeqCst);
+    }
+
+    /// Holds a task of the next replay up. Returns where it says that it has begun, and what lets it go on.
+    fn hold(&self, task: usize) -> (Receiver<WorkerId>, Sender<()>) {
+        let ((begins, begun), (go_on, goes_on)) = (channel(), channel());
+        *self.held.lock().expect("nobody panics") = Some((task, begins, goes_on));
+        (begun, go_on)
+    }
+
+    fn record(self: &Arc<Scene>, runtime: &Runtime, priority: i32) -> Recording {
+        let scene = Arc::clone(self);
+        let run = runtime.codelet::<(), usize>("run");
+        let run = run.cpu("run", move |context, ()| scene.run(*context.params, context.worker)).build();
+        let recording = runtime.record(|recorder| {
+            let mut tasks: Vec<TaskRef> = Vec::new();
+            for (task, after) in self.after.iter().enumerate() {
+                let after: Vec<TaskRef> = after.iter().map(|other| tasks[*other]).collect();
+                let task = recorder.task_with(&run, task, ()).priority(priority);
+                tasks.push(task.after(&after).submit()?);
+            }
+            Ok::<(), sched_host::runtime::SubmitError>(())
+        });
+        recording.expect("the tasks are sound")
+    }
+
+    #[track_caller]
+    fn assert_each_ran(&self, times: usize) {
+        let runs: Vec<usize> = self.runs.iter().map(|runs| runs.load(SeqCst)).collect();
+        assert!(runs.iter().all(|runs| *runs == times), "{times} times: {runs:?}");
+        assert!(!self.is_wrong.load(SeqCst), "a task ran too early");
+    }
+}
+
+fn at_home(runtime: &Runtime) -> u64 {
+    runtime.stats().iter().map(|WorkerStats { at_home, .. }| at_home).sum()
+}
+
+fn finish(runtime: &Runtime, replay: TaskRef) -> Outcome {
+    runtime.wait(replay).expect("every task runs")
+}
+
+/// Waits until all tasks but those of the first column have run.
+fn wait_for_others(scene: &Scene) {
+    let began = std::time::Instant::now();
+    while scene.runs.iter().enumerate().any(|(task, runs)| task % 4 != 0 && runs.load(SeqCst) == 0) {
+        assert!(began.elapsed() < PATIENCE, "nobody takes what waits for a busy worker");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn tasks_of_narrow_graphs_wait_at_home() {
+    let runtime = stock::runtime(STEALING, 2);
+    let scene = Arc::new(Scene::columns(100));
+    let recording = scene.record(&runtime, 0);
+    for _ in 0..20 {
+        let replay = runtime.replay(&recording).expect("it does not run");
+        assert_eq!(finish(&runtime, replay), Outcome::Done);
+    }
+    scene.assert_each_ran(20);
+    assert!(at_home(&runtime) > 100, "a worker that is busy with one of its columns leaves the other");
+}
+
+#[test]
+fn others_take_what_waits_at_home_with_a_busy_worker() {
+    for workers in 2..=4 {
+        let runtime = stock::runtime(STEALING, workers);
+        let scene = Arc::new(Scene::columns(50));
+        let recording = scene.record(&runtime, 0);
+        let (begun, go_on) = scene.hold(4);
+        let replay = runtime.replay(&recording).expect("it does not run");
+        begun.recv().expect("it begins");
+        wait_for_others(&scene);
+        drop(go_on);
+        assert_eq!(finish(&runtime, replay), Outcome::Done);
+        scene.assert_each_ran(1);
+    }
+}
+
+#[test]
+fn what_waits_at_home_is_run_when_its_worker_leaves_the_context() {
+    let runtime = stock::runtime(STEALING, 2);
+    let scene = Arc::new(Scene::columns(50));
+    let recording = scene.record(&runtime, 0);
+    for round in 1..=3 {
+        let (begun, go_on) = scene.hold(4);
+        let replay = runtime.replay(&recording).expect("it does not run");
+        let worker = begun.recv().expect("it begins").0;
+        runtime.default_context().remove_workers([worker]).expect("there is this worker");
+        drop(go_on);
+        assert_eq!(finish(&runtime, replay), Outcome::Done);
+        scene.assert_each_ran(round);
+        runtime.default_context().add_workers([worker]).expect("there is this worker");
+    }
+}
+
+#[test]
+fn a_policy_with_one_queue_takes_over_in_the_middle_of_a_replay() {
+    let runtime = stock::runtime(STEALING, 2);
+    let scene = Arc::new(Scene::columns(50));
+    let recording = scene.record(&runtime, 0);
+    let (begun, go_on) = scene.hold(100);
+    let replay = runtime.replay(&recording).expect("it does not run");
+    begun.recv().expect("it begins");
+    runtime.default_context().swap_policy_value(stock::policy(stock::EAGER)).expect("it fits");
+    drop(go_on);
+    assert_eq!(finish(&runtime, replay), Outcome::Done);
+    scene.assert_each_ran(1);
+
+    let so_far = at_home(&runtime);
+    let replay = runtime.replay(&recording).expect("it does not run");
+    assert_eq!(finish(&runtime, replay), Outcome::Done);
+    scene.assert_each_ran(2);
+    assert_eq!(at_home(&runtime), so_far, "with one queue, tasks wait nowhere else");
+}
+
+#[test]
+fn what_waits_at_home_is_cancelled() {
+    let runtime = stock::runtime(STEALING, 2);
+    let scene = Arc::new(Scene::columns(200));
+    let recording = scene.record(&runtime, 0);
+    let (begun, go_on) = scene.hold(100);
+    let replay = runtime.replay(&recording).expect("it does not run");
+    begun.recv().expect("it begins");
+    runtime.cancel_all();
+    drop(go_on);
+    assert!(matches!(finish(&runtime, replay), Outcome::Cancelled(_)));
+    let runs: Vec<usize> = scene.runs.iter().map(|runs| runs.swap(0, SeqCst)).collect();
+    assert!(runs.iter().all(|runs| *runs <= 1) && runs[104] == 0, "{runs:?}");
+
+    let replay = runtime.replay(&recording).expect("it does not run");
+    assert_eq!(finish(&runtime, replay), Outcome::Done);
+    scene.assert_each_ran(1);
+}
+
+#[test]
+fn what_waits_for_a_task_that_fails_is_cancelled_and_the_rest_runs() {
+    let runtime = stock::runtime(STEALING, 2);
+    let scene = Arc::new(Scene { fails: Some(40), ..Scene::columns(50) });
+    let recording = scene.record(&runtime, 0);
+    for round in 1..=3 {
+        let replay = runtime.replay(&recording).expect("it does not run");
+        assert!(matches!(finish(&runtime, replay), Outcome::Cancelled(_)));
+        let ran = |task: usize| scene.runs[task].load(SeqCst) == if task % 4 == 0 && task >= 40 { 0 } else { round };
+        let others: Vec<usize> = (0..200).filter(|task| !ran(*task)).collect();
+        assert!(others.is_empty(), "{others:?} after {round} replays");
+    }
+}
+
+#[test]
+fn tasks_with_priorities_wide_graphs_and_teams_do_not_wait_at_home() {
+    let with_teams = "work-stealing { each \"worker\" { worker }; each \"combined-worker\" { combined-worker } }";
+    let wide = || Scene::new((0..1000).map(|task: usize| task.checked_sub(200).into_iter().collect()).collect());
+    let cases: [(&str, i32, Scene); 3] =
+        [(STEALING, 1, Scene::columns(20)), (with_teams, 0, Scene::columns(20)), (STEALING, 0, wide())];
+    for (tree, priority, scene) in cases {
+        let (runtime, scene) = (stock::runtime(tree, 2), Arc::new(scene));
+        let recording = scene.record(&runtime, priority);
+        for _ in 0..3 {
+            let replay = runtime.replay(&recording).expect("it does not run");
+            assert_eq!(finish(&runtime, replay), Outcome::Done);
+        }
+        scene.assert_each_ran(3);
+        assert_eq!(at_home(&runtime), 0, "{tree}, priority {priority}");
+    }
+}
+
+fn graph() -> impl Strategy<Value = Vec<Vec<usize>>> {
+    let before = prop::collection::btree_set(1_usize..12, 0..4);
+    prop::collection::vec(before, 1..80).prop_map(|tasks| {
+        let numbered = tasks.into_iter().enumerate();
+        numbered.map(|(task, before)| before.into_iter().filter_map(|back| task.checked_sub(back)).collect()).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// Two graphs at once, by workers that come and go.
+    #[test]
+    fn replays_of_any_graphs_run_each_task_after_those_before_it(
+        graphs in prop::array::uniform2(graph()),
+        workers in 2_usize..=4,
+        leaves in any::<bool>(),
+    ) {
+        let runtime = stock::runtime(STEALING, workers);
+        let scenes = graphs.map(|graph| Arc::new(Scene::new(graph)));
+        let recordings = [0, 1].map(|number: usize| scenes[number].record(&runtime, 0));
+        for round in 1..=10 {
+            let replays = recordings.each_ref().map(|recording| runtime.replay(recording).expect("it does not run"));
+            if leaves && round % 2 == 0 {
+                runtime.default_context().remove_workers([0]).expect("there is this worker");
+                runtime.default_context().add_workers([0]).expect("there is this worker");
+            }
+            for (replay, scene) in replays.into_iter().zip(&scenes) {
+                prop_assert_eq!(finish(&runtime, replay), Outcome::Done);
+                scene.assert_each_ran(round);
+            }
+        }
+    }
+}
