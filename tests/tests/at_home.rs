@@ -15,6 +15,9 @@ const STEALING: &str = "work-stealing { each \"worker\" { worker } }";
 /// How long a task waits for others that have to run meanwhile.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A task that is held up, where it says that it has begun, and what lets it go on.
+type Held = (usize, Sender<WorkerId>, Receiver<()>);
+
 /// What the tasks of a graph do.
 struct Scene {
     /// Of each task, those that it waits for.
@@ -23,7 +26,7 @@ struct Scene {
     /// Whether a task ran before one that it waits for.
     is_wrong: AtomicBool,
     /// The task that is held up in the next replay: it says on which worker, and waits.
-    held: Mutex<Option<(usize, Sender<WorkerId>, Receiver<()>)>>,
+    held: Mutex<Option<Held>>,
     /// The task that fails.
     fails: Option<usize>,
 }
@@ -102,7 +105,7 @@ fn finish(runtime: &Runtime, replay: TaskRef) -> Outcome {
 /// Waits until all tasks but those of the first column have run.
 fn wait_for_others(scene: &Scene) {
     let began = std::time::Instant::now();
-    while scene.runs.iter().enumerate().any(|(task, runs)| task % 4 != 0 && runs.load(SeqCst) == 0) {
+    while scene.runs.iter().enumerate().any(|(task, runs)| !task.is_multiple_of(4) && runs.load(SeqCst) == 0) {
         assert!(began.elapsed() < PATIENCE, "nobody takes what waits for a busy worker");
         std::thread::yield_now();
     }
@@ -201,7 +204,8 @@ fn what_waits_for_a_task_that_fails_is_cancelled_and_the_rest_runs() {
     for round in 1..=3 {
         let replay = runtime.replay(&recording).expect("it does not run");
         assert!(matches!(finish(&runtime, replay), Outcome::Cancelled(_)));
-        let ran = |task: usize| scene.runs[task].load(SeqCst) == if task % 4 == 0 && task >= 40 { 0 } else { round };
+        let ran =
+            |task: usize| scene.runs[task].load(SeqCst) == if task.is_multiple_of(4) && task >= 40 { 0 } else { round };
         let others: Vec<usize> = (0..200).filter(|task| !ran(*task)).collect();
         assert!(others.is_empty(), "{others:?} after {round} replays");
     }

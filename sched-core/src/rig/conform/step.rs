@@ -85,13 +85,15 @@ fn step(info: &ComponentInfo, setting: &Setting, dice: &mut Dice) -> Step {
 }
 
 fn task(info: &ComponentInfo, dice: &mut Dice) -> TaskSpec {
+    // What is declared of tasks at home holds until one has a priority.
+    let plain = if info.waits_at_home { 90 } else { 50 };
     TaskSpec {
-        priority: if dice.chance(50) { 0 } else { dice.below(5) as i32 - 2 },
+        priority: if dice.chance(plain) { 0 } else { dice.below(5) as i32 - 2 },
         only_for: dice.chance(40).then(|| dice.below(4)),
         codelet: dice.below(CODELETS as usize) as u32,
         predicted: dice.chance(30).then(|| Duration::from_micros(5 + dice.below(50) as u64)),
         chosen: dice.below(4),
-        home: (info.waits_at_home && dice.chance(60)).then(|| dice.below(4)),
+        home: (info.waits_at_home && dice.chance(80)).then(|| dice.below(4)),
     }
 }
 
