@@ -64,9 +64,9 @@ fn waits_at_home(running: &Running<'_>, call: &Call<'_>) -> Option<Flaw> {
     let mine = call.held_before.iter().find(is_mine)?;
     let given = match pulled {
         None => "nothing".to_owned(),
-        Some(other) => format!("{other}, at home with worker {}", home(other).filter(|home| *home != worker)?),
+        Some(other) => format!("{other}, at home with {}", home(other).filter(|home| *home != worker)?),
     };
-    let why = format!("{mine} waits, which is at home with worker {worker}, and this one gets {given}");
+    let why = format!("{mine} waits, which is at home with {worker}, and this one gets {given}");
     Some((Property::WaitsAtHome, why))
 }
 

@@ -13,7 +13,7 @@ use crate::estimate::Time;
 use crate::info::{Arity, ComponentInfo};
 use crate::node::{Child, Parent};
 use crate::params::Value;
-use crate::task::TaskId;
+use crate::task::{Task, TaskId};
 use crate::workers::{WorkerId, WorkerSet};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -196,7 +196,9 @@ impl Running<'_> {
             && taken.is_ok()
         {
             let worker = WorkerId(self.pusher(*number));
-            let is_able = self.rig.read(*task, |task| self.rig.host.executable(worker, task));
+            let comes_back =
+                |task: &Task| self.rig.host.executable(worker, task) && task.home().is_none_or(|home| home == worker);
+            let is_able = self.rig.read(*task, comes_back);
             self.newest = (is_able && self.rig.held().contains(task)).then_some((worker, *task));
         }
     }
@@ -316,7 +318,7 @@ impl Running<'_> {
             words += &format!(", predicted {length:?}");
         }
         if let Some(home) = home {
-            words += &format!(", at home with worker {home}");
+            words += &format!(", at home with {home}");
         }
         words
     }
