@@ -42,8 +42,8 @@ const QUICK_LOOKS: u32 = 8;
 /// Number of times the pause between quick looks is doubled.
 const LONGEST_PAUSE: u32 = 4;
 const POLITE_LOOKS: u32 = 40;
-/// Number of looks of an idle worker before it takes tasks that wait at home with others: about 1 µs, which is more than
-/// such a worker takes to come.
+/// Number of looks of an idle worker before it takes tasks that wait at home with others in the replay that it is at:
+/// about 1 µs, which is more than such a worker takes to come.
 const OWN_LOOKS: u32 = 4;
 
 /// Begins the message of a task whose data could not be copied.
@@ -162,7 +162,7 @@ impl Worker {
             }
             is_expecting = core.progress();
             found = self.look();
-            if found.is_none() && look >= OWN_LOOKS {
+            if found.is_none() && (look >= OWN_LOOKS || !self.scratch.visits_a_replay()) {
                 found = self.look_elsewhere();
             }
             if found.is_some() {

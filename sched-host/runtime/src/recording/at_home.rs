@@ -61,6 +61,12 @@ impl OnShelf for OfWorker<'_> {
 }
 
 impl Recorded {
+    /// Whether tasks of a replay in progress wait at home.
+    #[inline]
+    pub(crate) fn waits_at_home(&self) -> bool {
+        self.waits_at_home.load(Acquire)
+    }
+
     /// A task for this worker, which is in the context of the replay and has nothing else.
     #[inline]
     fn take_at_home(&self, worker: WorkerId, arch: Arch, visit: &mut Visit) -> Option<u32> {
@@ -129,7 +135,7 @@ impl Core {
     pub(crate) fn find_at_home(&self, scratch: &mut WorkerScratch) -> Option<&'static Slot> {
         let (context, worker, arch) = scratch.goes_on?;
         let (recorded, visit) = scratch.visited()?;
-        if !recorded.waits_at_home.load(Acquire) || recorded.context_now() != context {
+        if !recorded.waits_at_home() || recorded.context_now() != context {
             return None;
         }
         let index = recorded.take_at_home(worker, arch, visit)?;
@@ -154,7 +160,7 @@ impl Core {
         }
         let found = self.replays.lock().iter().find_map(|recorded| {
             let context = recorded.context_now();
-            if !recorded.waits_at_home.load(Acquire) || !self.roster.get(context).tree.serves(worker) {
+            if !recorded.waits_at_home() || !self.roster.get(context).tree.serves(worker) {
                 return None;
             }
             let round = Round(recorded.round.load(Acquire));

@@ -259,7 +259,8 @@ impl Core {
     ) {
         // The last successor may end the replay, and the next one may be in another context.
         let (context, round) = (recorded.context_now(), Round(recorded.round.load(Relaxed)));
-        let leaves = recorded.waits_at_home.load(Relaxed) && self.roster.get(context).tree.waits_at_home();
+        let leaves = recorded.waits_at_home() && self.roster.get(context).tree.waits_at_home();
+        let is_looked_for = recorded.homes.is_looked_for();
         for successor in recorded.successors_of(planned) {
             let index = successor.task();
             if let Some(cause) = failed.filter(|_| successor.is_explicit()) {
@@ -279,7 +280,7 @@ impl Core {
                 }
                 continue;
             }
-            let is_last = match recorded.homes.is_looked_for() {
+            let is_last = match is_looked_for {
                 true => count.release_and_take(round, next.waits),
                 false => count.release_unseen(round, next.waits),
             };

@@ -114,6 +114,11 @@ impl WorkerScratch {
         Some((self.recorded.as_ref()?, &mut self.visit))
     }
 
+    /// Whether tasks of a replay in progress wait where this worker looks for them.
+    pub(crate) fn visits_a_replay(&self) -> bool {
+        self.recorded.as_ref().is_some_and(|recorded| recorded.waits_at_home())
+    }
+
     /// Lets go of the recording that was kept, and keeps `next`. The last one to let go drops kernels, and what they
     /// own.
     fn let_go(&mut self, next: Option<Arc<Recorded>>) {
