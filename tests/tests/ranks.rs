@@ -186,8 +186,9 @@ fn a_component_that_fails_on_one_rank_is_quarantined_there_and_all_tasks_run() {
     }
 }
 
-#[test]
-fn tasks_that_nobody_on_a_rank_can_run_fail_on_all_with_one_word() {
+/// What two ranks say of a run in which rank 1 has no worker for a task, so that what rank 0 waits for never comes. This
+/// many tasks wait behind it, and rank 0 has `most` of them in flight at most.
+fn words_of_a_stall(behind: u64, most: Option<usize>) -> Vec<String> {
     let words = Cluster::local(
         2,
         |_| builder(EAGER, 1, Vec::new()).quiet_period(Duration::from_millis(60)).build(),
@@ -197,14 +198,22 @@ fn tasks_that_nobody_on_a_rank_can_run_fail_on_all_with_one_word() {
                 runtime.context("unserved").policy_value(policy(EAGER)).workers([]).build().expect("it fits");
             let data = [0, 1].map(|rank| cluster.register_on(rank, || 1_u64, || 0).expect("a rank"));
             let step = step(runtime);
-            // Rank 1 has no worker for it, and what rank 0 waits for never comes.
+            most.into_iter().filter(|_| cluster.rank() == 0).for_each(|most| cluster.bound_in_flight(most));
             let first = runtime.task_with(&step, 1, (&data[0], &data[1])).context(&unserved);
             cluster.submit(first).expect("it is sound");
-            cluster.submit(runtime.task_with(&step, 2, (&data[1], &data[0]))).expect("it is sound");
+            for number in 0..behind {
+                let task = runtime.task_with(&step, number, (&data[1], &data[0]));
+                cluster.submit(task).expect("it is sound");
+            }
             cluster.wait_all()
         },
     );
-    let words = words_of(words.expect("the ranks start"));
+    words_of(words.expect("the ranks start"))
+}
+
+#[test]
+fn tasks_that_nobody_on_a_rank_can_run_fail_on_all_with_one_word() {
+    let words = words_of_a_stall(1, None);
     assert!(words[0].contains("rank 1: ") && words[0].contains("unserved"), "{}", words[0]);
     assert_eq!(words[0], words[1]);
 }
@@ -212,26 +221,7 @@ fn tasks_that_nobody_on_a_rank_can_run_fail_on_all_with_one_word() {
 /// Rank 0 waits for room, and has not submitted what rank 1 has.
 #[test]
 fn a_rank_that_waits_for_room_in_vain_learns_of_a_stall_as_others_do() {
-    let words = Cluster::local(
-        2,
-        |_| builder(EAGER, 1, Vec::new()).quiet_period(Duration::from_millis(60)).build(),
-        |cluster| {
-            let runtime = cluster.runtime();
-            let unserved =
-                runtime.context("unserved").policy_value(policy(EAGER)).workers([]).build().expect("it fits");
-            let data = [0, 1].map(|rank| cluster.register_on(rank, || 1_u64, || 0).expect("a rank"));
-            let step = step(runtime);
-            cluster.bound_in_flight(if cluster.rank() == 0 { 1 } else { 1000 });
-            let first = runtime.task_with(&step, 1, (&data[0], &data[1])).context(&unserved);
-            cluster.submit(first).expect("it is sound");
-            for number in 0..20 {
-                let task = runtime.task_with(&step, number, (&data[1], &data[0]));
-                cluster.submit(task).expect("it is sound");
-            }
-            cluster.wait_all()
-        },
-    );
-    let words = words_of(words.expect("the ranks start"));
+    let words = words_of_a_stall(20, Some(1));
     assert!(words[0].contains("rank 1: ") && words[0].contains("unserved"), "{}", words[0]);
     assert_eq!(words[0], words[1]);
 }

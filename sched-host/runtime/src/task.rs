@@ -17,6 +17,7 @@ pub(crate) mod outcomes;
 pub(crate) mod parts;
 pub(crate) mod private_order;
 pub(crate) mod record;
+pub(crate) mod scratch;
 pub(crate) mod submit;
 pub(crate) mod variant_counts;
 pub(crate) mod verdict;

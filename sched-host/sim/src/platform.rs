@@ -291,7 +291,7 @@ impl Platform {
         (0..self.classes.len()).map(count).collect()
     }
 
-    /// The architectures that can execute a task of `graph` on a machine with so many workers of each class. Trees know
+    /// The architectures that can execute a task of `graph`, with these numbers of workers of the classes. Trees know
     /// architectures only, so one can if each of its workers can.
     pub(crate) fn able(&self, graph: &TaskGraph, task: &Task, workers_by_class: &[u32]) -> ArchSet {
         let with_workers = || (0..self.classes.len()).filter(|class| workers_by_class[*class] > 0);

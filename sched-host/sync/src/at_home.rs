@@ -6,8 +6,8 @@
 //! makes such a task ready need not put it anywhere: the count of what the task waits for is at zero, and the worker
 //! looks at the counts of its tasks. So one cache line travels, which had to anyway.
 //!
-//! A [`Count`] says three things of a task in a [`Round`], a run of the graph: that it waits for so many others, that
-//! it is ready, or that somebody has taken it. To take a task is to put its count back to what it begins with, so that
+//! A [`Count`] says of a task in a [`Round`], a run of the graph, for how many others it waits, or that it is ready, or
+//! that somebody has taken it. To take a task is to put its count back to what it begins with, so that
 //! it is ready for the next round, and to note the parity of this round in it. So no count is touched between rounds,
 //! and a worker that looks late, in a later round, takes what is ready then, or nothing.
 //!
@@ -91,16 +91,6 @@ impl Count {
         }
         self.0.store(round.parity() | links, Release);
         true
-    }
-
-    /// The same where nobody looks for ready tasks, neither in this round nor late.
-    #[inline]
-    pub fn release_unseen(&self, round: Round, links: u32) -> bool {
-        let is_last = self.release();
-        if is_last {
-            self.0.store(round.parity() | links, Relaxed);
-        }
-        is_last
     }
 
     /// Takes the task, which waits for `links` others, if it is ready. What its predecessors did is seen then.

@@ -12,8 +12,8 @@ use super::homes::Lists;
 use super::recorded::Recorded;
 use crate::context::ContextCore;
 use crate::core::Core;
-use crate::task::complete::WorkerScratch;
-use sched_core::{Arch, WorkerId, WorkerSet, fetch_ahead};
+use crate::task::scratch::WorkerScratch;
+use sched_core::{Arch, WorkerId, WorkerSet};
 use sched_graph::ContextId;
 use sched_sync::at_home::{Count, OnShelf, Position, Round};
 use sched_sync::light_fence;
@@ -81,7 +81,6 @@ impl Recorded {
         let shelf = self.shelves.get(worker.index())?;
         if let Some(place) = shelf.take(&mut visit.position, round, &OfWorker { recorded: self, tasks }) {
             visit.steals = false;
-            self.fetch_next(tasks, place);
             return Some(tasks[place]);
         }
         if visit.steals {
@@ -90,17 +89,6 @@ impl Recorded {
             return stolen;
         }
         None
-    }
-
-    /// Begins to bring near what the tasks after the one in this place need: its worker most likely goes on with them.
-    #[inline]
-    fn fetch_next(&self, tasks: &[u32], place: usize) {
-        if let Some(next) = tasks.get(place + 1) {
-            self.tasks[*next as usize].fetch();
-        }
-        if let Some(later) = tasks.get(place + 3) {
-            fetch_ahead(&self.tasks[*later as usize]);
-        }
     }
 
     /// A task that is at home with this worker, or the nearest after it.

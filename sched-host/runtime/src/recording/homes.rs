@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use sched_core::{Arch, WorkerId, WorkerSet};
 use sched_sync::at_home::WINDOW;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use std::sync::atomic::{AtomicU32, Ordering::*};
 
 /// Most tasks beside each other for each worker, in the mean, that [wait at home](super::at_home): whoever looks for one
 /// of them sees those at a few distances. Where there are more, the next one hardly ever has to be waited for, and a
@@ -35,8 +35,6 @@ pub(super) struct Homes {
     lists: Mutex<Arc<Lists>>,
     /// Number of times that they were distributed.
     distributions: AtomicU32,
-    /// Whether a task had a home in any of them.
-    is_looked_for: AtomicBool,
 }
 
 /// The tasks of a recording that may [wait at home](super::at_home), by their homes.
@@ -78,8 +76,7 @@ impl Homes {
         let mut order: Box<[u32]> = (0..successors.len() as u32).collect();
         order.sort_by_key(|task| distances[*task as usize]);
         let (among, lists) = (Mutex::default(), Mutex::default());
-        let (distributions, is_looked_for) = (AtomicU32::new(0), AtomicBool::new(false));
-        Homes { beside, order, levels: widths.len(), among, lists, distributions, is_looked_for }
+        Homes { beside, order, levels: widths.len(), among, lists, distributions: AtomicU32::new(0) }
     }
 
     /// Distributes the tasks among these workers, if they were distributed among others. No replay is in progress.
@@ -92,9 +89,7 @@ impl Homes {
         let first = workers.iter().next().map(&arch);
         tasks.iter().zip(self.among(workers, arch)).for_each(|(task, home)| task.set_home(home));
         let is_narrow = tasks.len() <= NARROW * workers.len() * self.levels;
-        let lists = if is_narrow { self.listed(tasks, first) } else { Lists::default() };
-        self.is_looked_for.fetch_or(!lists.is_empty(), Relaxed);
-        *self.lists.lock() = Arc::new(lists);
+        *self.lists.lock() = Arc::new(if is_narrow { self.listed(tasks, first) } else { Lists::default() });
         self.distributions.fetch_add(1, Release);
     }
 
@@ -112,12 +107,6 @@ impl Homes {
             by_worker[home].push(*index);
         }
         Lists { arch, by_worker: by_worker.into_iter().map(Vec::into_boxed_slice).collect() }
-    }
-
-    /// Whether a task may ever have waited at home.
-    #[inline]
-    pub(super) fn is_looked_for(&self) -> bool {
-        self.is_looked_for.load(Relaxed)
     }
 
     /// The tasks by homes, as they were distributed last.

@@ -5,10 +5,10 @@ use super::recorded::Recorded;
 use super::{Recording, ReplayError};
 use crate::context::{ContextCore, current};
 use crate::core::{Core, TaskPlace};
-use crate::task::complete::WorkerScratch;
 use crate::task::failure::{Cause, Outcome, SubmitError};
 use crate::task::job::Job;
 use crate::task::record::{RareFields, TaskKey};
+use crate::task::scratch::WorkerScratch;
 use crate::task::submit::{Submitter, TaskRef};
 use crate::worker::executed_here;
 use sched_core::WorkerId;
@@ -260,7 +260,6 @@ impl Core {
         // The last successor may end the replay, and the next one may be in another context.
         let (context, round) = (recorded.context_now(), Round(recorded.round.load(Relaxed)));
         let leaves = recorded.waits_at_home() && self.roster.get(context).tree.waits_at_home();
-        let is_looked_for = recorded.homes.is_looked_for();
         for successor in recorded.successors_of(planned) {
             let index = successor.task();
             if let Some(cause) = failed.filter(|_| successor.is_explicit()) {
@@ -280,11 +279,7 @@ impl Core {
                 }
                 continue;
             }
-            let is_last = match is_looked_for {
-                true => count.release_and_take(round, next.waits),
-                false => count.release_unseen(round, next.waits),
-            };
-            if is_last {
+            if count.release_and_take(round, next.waits) {
                 self.start_planned(recorded, index as u32, requester, scratch);
             }
         }

@@ -12,10 +12,10 @@
 //! keeps from them.
 
 use super::codelet::{Codelet, Context};
-use super::complete::WorkerScratch;
 use super::failure::{Cause, Outcome, SubmitError};
 use super::private_order::PrivateOrder;
 use super::record::{Dependent, RareFields, Taken, TaskKey};
+use super::scratch::WorkerScratch;
 use super::submit::{Entered, Request, Restriction, Submitter, TaskBuilder, TaskRef, admit};
 use crate::core::{Core, TaskPlace};
 use crate::data::DataHeader;

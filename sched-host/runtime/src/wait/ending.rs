@@ -5,9 +5,9 @@
 //! noted, and ends when that has returned.
 
 use crate::core::Core;
-use crate::task::complete::WorkerScratch;
 use crate::task::failure::Outcome;
 use crate::task::record::Taken;
+use crate::task::scratch::WorkerScratch;
 use sched_tree::SlotId;
 use std::cell::RefCell;
 use std::sync::atomic::Ordering::*;

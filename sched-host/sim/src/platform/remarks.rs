@@ -109,15 +109,19 @@ impl Platform {
 
     /// Kernels with a time on some workers of an architecture only, which none of them executes.
     fn uneven(&self, graph: &TaskGraph) -> Vec<String> {
+        let workers_by_class = self.workers_by_class();
+        let classes_of = |arch: Arch| -> Vec<usize> {
+            (0..self.classes.len())
+                .filter(|class| workers_by_class[*class] > 0 && self.classes[*class].arch == arch)
+                .collect()
+        };
+        let archs: Vec<(Arch, Vec<usize>)> = self.archs().iter().map(|arch| (arch, classes_of(arch))).collect();
         // By kernel and architecture: the classes without a time, and the number of tasks.
         let mut found: BTreeMap<(&str, String), (BTreeSet<&str>, usize)> = BTreeMap::new();
-        let workers_by_class = self.workers_by_class();
-        for task in graph.tasks.iter().filter(|task| graph.kind_of(task).runs) {
-            for arch in self.archs().iter() {
-                let is_of_arch = |class: &usize| workers_by_class[*class] > 0 && self.classes[*class].arch == arch;
-                let (with, without): (Vec<usize>, Vec<usize>) = (0..self.classes.len())
-                    .filter(is_of_arch)
-                    .partition(|class| self.length(graph, task, *class).is_some());
+        for (arch, classes) in archs.iter().filter(|(_, classes)| classes.len() > 1) {
+            for task in graph.tasks.iter().filter(|task| graph.kind_of(task).runs) {
+                let (with, without): (Vec<usize>, Vec<usize>) =
+                    classes.iter().partition(|class| self.length(graph, task, **class).is_some());
                 if !with.is_empty() && !without.is_empty() {
                     let (classes, tasks) =
                         found.entry((graph.kind_of(task).name.as_str(), arch.to_string())).or_default();
