@@ -105,6 +105,10 @@ pub struct KernelId(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Token(pub u64);
 
+/// What others than the host put into a queue from some moment on, numbered by its driver.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SpanId(pub u64);
+
 /// Where and when an operation runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
@@ -292,6 +296,44 @@ pub trait Driver: Send + Sync + Sized + 'static {
     /// # Errors
     /// Whatever the vendor's library says.
     fn mark(&self, device: DeviceNumber, queue: u32) -> Result<Token, DriverError>;
+
+    /// Begins to measure what others than the host put into a queue, until [`end_span`](Self::end_span).
+    ///
+    /// # Errors
+    /// [`DriverErrorKind::Unsupported`] if the driver does not measure that: the host then [marks](Self::mark) the end,
+    /// and measures by its own clock.
+    fn begin_span(&self, device: DeviceNumber, queue: u32) -> Result<SpanId, DriverError> {
+        let _ = (device, queue);
+        Err(DriverError::new(DriverErrorKind::Unsupported, "it does not measure what others put into its queues"))
+    }
+
+    /// A token for everything that is in a queue now, like [`mark`](Self::mark); its time is that since the device was
+    /// ready to begin what came into the queue after the span had [begun](Self::begin_span). Called once for each span.
+    ///
+    /// # Errors
+    /// Whatever the vendor's library says.
+    fn end_span(&self, device: DeviceNumber, queue: u32, span: SpanId) -> Result<Token, DriverError> {
+        let _ = span;
+        self.mark(device, queue)
+    }
+
+    /// Keeps memory of the host where it is, `bytes` bytes that are contiguous, so that copies from and to it are
+    /// faster and go on beside the thread that started them. The memory stays allocated until it is
+    /// [unpinned](Self::unpin). It serves all devices of the driver, and may share pages with other memory that is
+    /// pinned.
+    ///
+    /// # Errors
+    /// [`DriverErrorKind::Unsupported`] if that changes nothing for the driver; others if this memory cannot be pinned.
+    /// The host copies in any case.
+    fn pin(&self, device: DeviceNumber, memory: HostMemory, bytes: u64) -> Result<(), DriverError> {
+        let _ = (device, memory, bytes);
+        Err(DriverError::new(DriverErrorKind::Unsupported, "its copies do not gain by pinned memory"))
+    }
+
+    /// Ends what a [`pin`](Self::pin) of the same device and memory began; no operation uses the memory.
+    fn unpin(&self, device: DeviceNumber, memory: HostMemory) {
+        let _ = (device, memory);
+    }
 
     /// Whether an operation has ended; `None` while it is under way. An error ends it too.
     ///

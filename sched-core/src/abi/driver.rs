@@ -234,6 +234,35 @@ impl Named for RawRemarks {
     const NAME: &'static str = "driver-remarks/1";
 }
 
+/// Extension of a driver: it measures what others than the host put into its queues. `this` is the pointer that the
+/// driver offered ([`RawExtension::as_ptr`]).
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct DriverSpans {
+    /// See [`Driver::begin_span`](crate::driver::Driver::begin_span).
+    pub begin: extern "C" fn(this: *const (), device: u32, queue: u32) -> Answer<u64>,
+    /// See [`Driver::end_span`](crate::driver::Driver::end_span).
+    pub end: extern "C" fn(this: *const (), device: u32, queue: u32, span: u64) -> Answer<u64>,
+}
+
+impl Named for DriverSpans {
+    const NAME: &'static str = "driver-spans/1";
+}
+
+/// Extension of a driver: it pins memory of the host. `this` is as in [`DriverSpans`].
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct DriverPinning {
+    /// See [`Driver::pin`](crate::driver::Driver::pin).
+    pub pin: extern "C" fn(this: *const (), device: u32, memory: HostMemory, bytes: u64) -> Answer<()>,
+    /// See [`Driver::unpin`](crate::driver::Driver::unpin).
+    pub unpin: extern "C" fn(this: *const (), device: u32, memory: HostMemory) -> Answer<()>,
+}
+
+impl Named for DriverPinning {
+    const NAME: &'static str = "driver-pinning/1";
+}
+
 /// [`Launch`](crate::driver::Launch) on the wire.
 #[repr(C)]
 #[derive(StableAbi, Clone, Copy)]

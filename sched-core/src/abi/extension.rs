@@ -1,6 +1,7 @@
 //! What minor versions add: tables of functions, found by name.
 
 use super::HostObject;
+use super::driver::{DriverPinning, DriverSpans, RawRemarks};
 use super::task::RawTask;
 use super::wire::{CallRef, RawNode};
 use crate::estimate::NO_MODEL;
@@ -88,6 +89,9 @@ pub const KNOWN: &[KnownExtension] = &[
     KnownExtension::of::<ComponentState>(),
     KnownExtension::of::<HostRoutes>(),
     KnownExtension::of::<HostSubmission>(),
+    KnownExtension::of::<RawRemarks>(),
+    KnownExtension::of::<DriverSpans>(),
+    KnownExtension::of::<DriverPinning>(),
 ];
 
 /// Since 1.1, offered by the host: lets a component write to the host's log.

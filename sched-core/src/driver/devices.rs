@@ -2,7 +2,7 @@
 
 use super::{
     BufferId, DeviceInfo, DeviceMemory, DeviceNumber, Driver, DriverError, DriverErrorKind, DriverInfo, Finished,
-    HostMemory, KernelId, Launch, ModuleId, Order, RawObject, Rows, Source, Token,
+    HostMemory, KernelId, Launch, ModuleId, Order, RawObject, Rows, Source, SpanId, Token,
 };
 
 /// Direction of a copy between the host and a device.
@@ -60,6 +60,29 @@ pub trait Device: Send + Sync + Sized + 'static {
 
     /// See [`Driver::mark`].
     fn mark(&self, queue: u32) -> Result<Token, DriverError>;
+
+    /// See [`Driver::begin_span`].
+    fn begin_span(&self, queue: u32) -> Result<SpanId, DriverError> {
+        let _ = queue;
+        Err(DriverError::new(DriverErrorKind::Unsupported, "it does not measure what others put into its queues"))
+    }
+
+    /// See [`Driver::end_span`].
+    fn end_span(&self, queue: u32, span: SpanId) -> Result<Token, DriverError> {
+        let _ = span;
+        self.mark(queue)
+    }
+
+    /// See [`Driver::pin`].
+    fn pin(&self, memory: HostMemory, bytes: u64) -> Result<(), DriverError> {
+        let _ = (memory, bytes);
+        Err(DriverError::new(DriverErrorKind::Unsupported, "its copies do not gain by pinned memory"))
+    }
+
+    /// See [`Driver::unpin`].
+    fn unpin(&self, memory: HostMemory) {
+        let _ = memory;
+    }
 
     /// See [`Driver::poll`].
     fn poll(&self, token: Token) -> Result<Option<Finished>, DriverError>;
@@ -200,6 +223,24 @@ impl<L: Devices> Driver for DriverOf<L> {
 
     fn mark(&self, device: DeviceNumber, queue: u32) -> Result<Token, DriverError> {
         self.device(device)?.mark(queue)
+    }
+
+    fn begin_span(&self, device: DeviceNumber, queue: u32) -> Result<SpanId, DriverError> {
+        self.device(device)?.begin_span(queue)
+    }
+
+    fn end_span(&self, device: DeviceNumber, queue: u32, span: SpanId) -> Result<Token, DriverError> {
+        self.device(device)?.end_span(queue, span)
+    }
+
+    fn pin(&self, device: DeviceNumber, memory: HostMemory, bytes: u64) -> Result<(), DriverError> {
+        self.device(device)?.pin(memory, bytes)
+    }
+
+    fn unpin(&self, device: DeviceNumber, memory: HostMemory) {
+        if let Ok(device) = self.device(device) {
+            device.unpin(memory);
+        }
     }
 
     fn poll(&self, device: DeviceNumber, token: Token) -> Result<Option<Finished>, DriverError> {

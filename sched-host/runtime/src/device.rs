@@ -26,12 +26,15 @@ use crate::device::choice::ChosenDevice;
 use crate::device::scratch::{Scratch, Status};
 use parking_lot::Mutex;
 use sched_core::abi::driver::OpenedDriver;
-use sched_core::driver::{DeviceInfo, DeviceNumber, DriverError, DriverErrorKind, Order, Token};
+use sched_core::driver::{DeviceInfo, DeviceNumber, DriverError, DriverErrorKind, Order, SpanId, Token};
 use sched_core::{MemoryNode, WorkerId};
 use sched_model::Bus;
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
+
+/// The queue for kernels.
+pub(crate) const KERNELS: u32 = 0;
 
 /// A device of a runtime.
 pub(crate) struct Device {
@@ -44,6 +47,8 @@ pub(crate) struct Device {
     pub(crate) node: MemoryNode,
     pub(crate) arena: Arena,
     is_lost: AtomicBool,
+    /// Whether its driver does not measure what others than the host put into queues.
+    lacks_spans: AtomicBool,
     /// What its worker has just launched.
     launched: Mutex<Launched>,
     pub(crate) scratch: Scratch,
@@ -54,8 +59,8 @@ pub(crate) struct Device {
 pub(crate) struct Launched {
     /// Its end; `None` if there is nothing to wait for.
     pub(crate) token: Option<Token>,
-    /// Whether it is a kernel, whose time the driver measures; it does not see where the work of a library begins.
-    pub(crate) is_kernel: bool,
+    /// Whether the driver measures its time: not that of a library's work if it has no spans.
+    pub(crate) is_measured: bool,
     /// What a library says of its work.
     pub(crate) status: Option<Status>,
 }
@@ -90,8 +95,9 @@ impl Device {
     pub(crate) fn new(chosen: ChosenDevice, limit: Option<u64>, worker: WorkerId, node: MemoryNode) -> Device {
         let ChosenDevice { kind, number, info, driver, .. } = chosen;
         let arena = Arena::new(limit.unwrap_or(info.memory).min(info.memory));
-        let (is_lost, launched, scratch) = (AtomicBool::new(false), Mutex::default(), Scratch::default());
-        Device { kind, number, info, driver, worker, node, arena, is_lost, launched, scratch }
+        let (is_lost, lacks_spans) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (launched, scratch) = (Mutex::default(), Scratch::default());
+        Device { kind, number, info, driver, worker, node, arena, is_lost, lacks_spans, launched, scratch }
     }
 
     /// Whether it does not work any more.
@@ -125,11 +131,33 @@ impl Device {
         self.note(started.and_then(|token| self.driver.wait(self.number, token)).map(|_| ()))
     }
 
+    /// Begins to measure what a library puts into the queue for kernels; `None` if the driver cannot.
+    pub(crate) fn begin_span(&self) -> Result<Option<SpanId>, DriverError> {
+        if self.lacks_spans.load(Relaxed) {
+            return Ok(None);
+        }
+        match self.driver.begin_span(self.number, KERNELS) {
+            Err(error) if error.kind == DriverErrorKind::Unsupported => {
+                self.lacks_spans.store(true, Relaxed);
+                Ok(None)
+            }
+            begun => begun.map(Some),
+        }
+    }
+
+    /// A token for what is in the queue for kernels, as the end of a span if one was begun.
+    pub(crate) fn end_span(&self, span: Option<SpanId>) -> Result<Token, DriverError> {
+        match span {
+            Some(span) => self.driver.end_span(self.number, KERNELS, span),
+            None => self.driver.mark(self.number, KERNELS),
+        }
+    }
+
     /// Notes what a task has launched: a kernel, or the work of a library.
-    pub(crate) fn note_launched(&self, token: Token, is_kernel: bool) {
+    pub(crate) fn note_launched(&self, token: Token, is_measured: bool) {
         let mut launched = self.launched.lock();
         launched.token = Some(token);
-        launched.is_kernel = is_kernel;
+        launched.is_measured = is_measured;
     }
 
     /// Notes what is to be done when the work of the task that is being launched has ended.

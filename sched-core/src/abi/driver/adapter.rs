@@ -1,6 +1,6 @@
 //! Puts a driver behind the stable interface, and stops panics at that boundary.
 
-use super::{Answer, DriverObject, DriverRoot, HostMemory, WireDriver, WireDriver_TO};
+use super::{Answer, DriverObject, DriverPinning, DriverRoot, DriverSpans, HostMemory, WireDriver, WireDriver_TO};
 use super::{
     RawArg, RawDeviceInfo, RawDeviceMemory, RawDriverError, RawDriverInfo, RawFinished, RawLaunch, RawOrder,
     RawRemarks, RawRows, RawSource,
@@ -9,11 +9,11 @@ use crate::abi::extension::{Named, RawExtension};
 use crate::adapter::panic_message;
 use crate::driver::{
     Arg, BufferId, DeviceInfo, DeviceMemory, DeviceNumber, Driver, DriverError, DriverErrorKind, Finished, KernelId,
-    Launch, ModuleId, Order, RawObject, Rows, Source, Token,
+    Launch, ModuleId, Order, RawObject, Rows, Source, SpanId, Token,
 };
 use abi_stable::std_types::{RBox, ROption, RResult, RStr, RString, RVec};
 use abi_stable::type_level::downcasting::TD_Opaque;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, offset_of};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The root of a plugin that offers this driver.
@@ -37,14 +37,59 @@ extern "C" fn info<D: Driver>() -> RawDriverInfo {
 extern "C" fn open<D: Driver>() -> Answer<DriverObject> {
     let adapter = |driver: D| {
         let texts = driver.remarks().into_iter().map(RString::from).collect();
-        Adapter { remarks: RawRemarks { texts }, driver: ManuallyDrop::new(driver) }
+        Adapter {
+            remarks: RawRemarks { texts },
+            spans: DriverSpans { begin: begin_span::<D>, end: end_span::<D> },
+            pinning: DriverPinning { pin: pin::<D>, unpin: unpin::<D> },
+            driver: ManuallyDrop::new(driver),
+        }
     };
     fenced(|| D::open().map(|driver| WireDriver_TO::from_ptr(RBox::new(adapter(driver)), TD_Opaque)))
 }
 
+/// A driver, and the tables of its extensions, whose functions get a pointer to their table.
+#[repr(C)]
 struct Adapter<D> {
     remarks: RawRemarks,
+    spans: DriverSpans,
+    pinning: DriverPinning,
     driver: ManuallyDrop<D>,
+}
+
+/// The adapter that has an extension at `this`, `offset` bytes from its start.
+///
+/// # Safety
+/// The host calls with the pointer that the adapter of this type offered, while the driver is open.
+unsafe fn adapter_of<'a, D>(this: *const (), offset: usize) -> &'a Adapter<D> {
+    // SAFETY: the pointer was made from one to the whole adapter, in `extension`.
+    unsafe { &*this.byte_sub(offset).cast::<Adapter<D>>() }
+}
+
+extern "C" fn begin_span<D: Driver>(this: *const (), device: u32, queue: u32) -> Answer<u64> {
+    // SAFETY: see `adapter_of`.
+    let adapter = unsafe { adapter_of::<D>(this, offset_of!(Adapter<D>, spans)) };
+    fenced(|| adapter.driver.begin_span(DeviceNumber(device), queue).map(|span| span.0))
+}
+
+extern "C" fn end_span<D: Driver>(this: *const (), device: u32, queue: u32, span: u64) -> Answer<u64> {
+    // SAFETY: see `adapter_of`.
+    let adapter = unsafe { adapter_of::<D>(this, offset_of!(Adapter<D>, spans)) };
+    fenced(|| adapter.driver.end_span(DeviceNumber(device), queue, SpanId(span)).map(|token| token.0))
+}
+
+extern "C" fn pin<D: Driver>(this: *const (), device: u32, memory: HostMemory, bytes: u64) -> Answer<()> {
+    // SAFETY: see `adapter_of`.
+    let adapter = unsafe { adapter_of::<D>(this, offset_of!(Adapter<D>, pinning)) };
+    fenced(|| adapter.driver.pin(DeviceNumber(device), memory, bytes))
+}
+
+extern "C" fn unpin<D: Driver>(this: *const (), device: u32, memory: HostMemory) -> Answer<()> {
+    // SAFETY: see `adapter_of`.
+    let adapter = unsafe { adapter_of::<D>(this, offset_of!(Adapter<D>, pinning)) };
+    fenced(|| {
+        adapter.driver.unpin(DeviceNumber(device), memory);
+        Ok(())
+    })
 }
 
 impl<D> Drop for Adapter<D> {
@@ -214,9 +259,19 @@ impl<D: Driver> WireDriver for Adapter<D> {
     }
 
     fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
+        // The functions of a table find the adapter behind it, so its pointer is made from that of the whole.
+        let this = std::ptr::from_ref(self);
         match name.as_str() {
-            // SAFETY: the host reads it while the driver is open, and the adapter is behind a pointer until then.
+            // SAFETY: the host uses it while the driver is open, and the adapter is behind a pointer until then.
             RawRemarks::NAME => ROption::RSome(unsafe { RawExtension::of_object(&raw const self.remarks) }),
+            // SAFETY: as above.
+            DriverSpans::NAME => ROption::RSome(unsafe {
+                RawExtension::of_object(this.byte_add(offset_of!(Adapter<D>, spans)).cast::<DriverSpans>())
+            }),
+            // SAFETY: as above.
+            DriverPinning::NAME => ROption::RSome(unsafe {
+                RawExtension::of_object(this.byte_add(offset_of!(Adapter<D>, pinning)).cast::<DriverPinning>())
+            }),
             _ => ROption::RNone,
         }
     }

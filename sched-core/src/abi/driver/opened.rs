@@ -1,17 +1,17 @@
 //! A driver, as a host uses it.
 
-use super::{Answer, DriverObject, DriverRoot, HostMemory};
+use super::{Answer, DriverObject, DriverPinning, DriverRoot, DriverSpans, HostMemory};
 use super::{
     RawArg, RawDeviceInfo, RawDeviceMemory, RawDriverError, RawFinished, RawLaunch, RawOrder, RawRemarks, RawRows,
     RawSource,
 };
-use crate::abi::extension::Named;
+use crate::abi::extension::{Named, RawExtension};
 use crate::driver::{
     Arg, BufferId, DeviceInfo, DeviceMemory, DeviceNumber, Driver, DriverError, DriverErrorKind, Finished, KernelId,
-    Launch, ModuleId, Order, RawObject, Rows, Source, Token,
+    Launch, ModuleId, Order, RawObject, Rows, Source, SpanId, Token,
 };
 use crate::workers::Arch;
-use abi_stable::std_types::{ROption, RResult};
+use abi_stable::std_types::RResult;
 use std::fmt;
 
 /// [`DriverInfo`](crate::driver::DriverInfo), as a host reads it.
@@ -89,13 +89,29 @@ impl DriverHandle {
     /// # Errors
     /// The driver's.
     pub fn open(self) -> Result<OpenedDriver, DriverError> {
-        read((self.root.open)()).map(|object| OpenedDriver { object })
+        let object = read((self.root.open)())?;
+        let (spans, pinning) = (offered(&object, DriverSpans::NAME), offered(&object, DriverPinning::NAME));
+        Ok(OpenedDriver { spans, pinning, object })
     }
 }
 
 /// A driver that is open. Its methods are those of [`Driver`].
 pub struct OpenedDriver {
+    spans: Option<Offered>,
+    pinning: Option<Offered>,
     object: DriverObject,
+}
+
+/// An extension of a driver that is open.
+struct Offered(RawExtension);
+
+// SAFETY: tables do not change, and any thread may call any function of a driver.
+unsafe impl Send for Offered {}
+// SAFETY: as above.
+unsafe impl Sync for Offered {}
+
+fn offered(driver: &DriverObject, name: &str) -> Option<Offered> {
+    driver.extension(name.into()).into_option().map(Offered)
 }
 
 impl fmt::Debug for OpenedDriver {
@@ -160,11 +176,42 @@ impl OpenedDriver {
     }
 
     pub fn remarks(&self) -> Vec<String> {
-        let ROption::RSome(extension) = self.object.extension(RawRemarks::NAME.into()) else { return Vec::new() };
-        // SAFETY: the driver returned it for this name, and its layout was checked; it is there while the driver is
-        // open, as this borrow says.
-        let remarks = unsafe { &*extension.as_ptr().cast::<RawRemarks>() };
+        let offered = offered(&self.object, RawRemarks::NAME);
+        let Ok((_, remarks)) = self.table::<RawRemarks>(offered.as_ref()) else { return Vec::new() };
         remarks.texts.iter().map(ToString::to_string).collect()
+    }
+
+    /// The table of an extension that the driver returned for the name of this type, with the pointer for its functions.
+    ///
+    /// # Errors
+    /// If a driver of an earlier version does not offer it.
+    fn table<T: Named>(&self, offered: Option<&Offered>) -> Result<(*const (), &T), DriverError> {
+        let lacking =
+            || DriverError::new(DriverErrorKind::Unsupported, format!("the driver does not offer `{}`", T::NAME));
+        let this = offered.ok_or_else(lacking)?.0.as_ptr();
+        // SAFETY: the type is that of the name, and its layout was checked; the table is there while the driver is
+        // open, as this borrow says.
+        Ok((this, unsafe { &*this.cast::<T>() }))
+    }
+
+    pub fn begin_span(&self, device: DeviceNumber, queue: u32) -> Result<SpanId, DriverError> {
+        let (this, spans) = self.table::<DriverSpans>(self.spans.as_ref())?;
+        read((spans.begin)(this, device.0, queue)).map(SpanId)
+    }
+
+    pub fn end_span(&self, device: DeviceNumber, queue: u32, span: SpanId) -> Result<Token, DriverError> {
+        let (this, spans) = self.table::<DriverSpans>(self.spans.as_ref())?;
+        read((spans.end)(this, device.0, queue, span.0)).map(Token)
+    }
+
+    pub fn pin(&self, device: DeviceNumber, memory: HostMemory, bytes: u64) -> Result<(), DriverError> {
+        let (this, pinning) = self.table::<DriverPinning>(self.pinning.as_ref())?;
+        read((pinning.pin)(this, device.0, memory, bytes))
+    }
+
+    pub fn unpin(&self, device: DeviceNumber, memory: HostMemory) -> Result<(), DriverError> {
+        let (this, pinning) = self.table::<DriverPinning>(self.pinning.as_ref())?;
+        read((pinning.unpin)(this, device.0, memory))
     }
 
     pub fn allocate(&self, device: DeviceNumber, bytes: u64) -> Result<BufferId, DriverError> {

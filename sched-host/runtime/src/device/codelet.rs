@@ -1,15 +1,16 @@
 //! Implementations of codelets for devices.
 
-use super::Device;
 use super::access::{DeviceAccessList, DeviceRef};
 use super::kernels::KernelSource;
+use super::{Device, KERNELS};
 use crate::parallel::crew::Crew;
 use crate::parallel::{Code, Implementation};
 use crate::task::codelet::CodeletBuilder;
 use crate::task::verdict::KernelError;
 use sched_core::Arch;
-use sched_core::driver::{Arg, BufferId, DriverError, DriverErrorKind, Launch, Order, RawObject, Token};
+use sched_core::driver::{Arg, BufferId, DriverError, DriverErrorKind, Launch, Order, RawObject, SpanId, Token};
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::fmt;
 
 /// Sizes and arguments of a kernel on a device.
@@ -58,6 +59,8 @@ impl KernelCall {
 /// A device, for implementations that call a library of its vendor.
 pub struct RawDevice<'a> {
     device: &'a Device,
+    /// Begun when the closure asks for the queue, so that what it does before is not measured.
+    span: Cell<Option<SpanId>>,
 }
 
 impl fmt::Debug for RawDevice<'_> {
@@ -93,7 +96,11 @@ impl RawDevice<'_> {
     /// # Errors
     /// If the driver has no such thing.
     pub fn queue(&self) -> Result<u64, DriverError> {
-        self.object(RawObject::Queue(0))
+        let queue = self.object(RawObject::Queue(KERNELS))?;
+        if self.span.get().is_none() {
+            self.span.set(self.device.begin_span()?);
+        }
+        Ok(queue)
     }
 
     /// A buffer: `cl_mem`, `CUdeviceptr`.
@@ -188,11 +195,12 @@ impl<L: DeviceAccessList, P: Send + 'static> CodeletBuilder<L, P> {
         call: impl Fn(&P, L::DeviceViews) -> KernelCall + Send + Sync + 'static,
     ) -> Self {
         let (source, name) = (source.into(), entry.to_owned());
-        self.launching(arch, (entry, true), move |device, params, views| {
+        self.launching(arch, entry, move |device, params, views| {
             let kernel = device.kernel(&source, &name)?;
             let KernelCall { items, group, args } = call(params, views);
             let launch = Launch { kernel, items, group, args: &args };
-            device.driver.launch(device.number, launch, Order { queue: 0, after: &[] })
+            let launched = device.driver.launch(device.number, launch, Order { queue: KERNELS, after: &[] });
+            launched.map(|token| (token, true))
         })
     }
 
@@ -204,18 +212,28 @@ impl<L: DeviceAccessList, P: Send + 'static> CodeletBuilder<L, P> {
         name: &str,
         run: impl Fn(&RawDevice<'_>, &P, L::DeviceViews) -> Result<(), E> + Send + Sync + 'static,
     ) -> Self {
-        self.launching(arch, (name, false), move |device, params, views| {
-            run(&RawDevice { device }, params, views)
-                .map_err(|error| DriverError::new(DriverErrorKind::Other, error.to_string()))?;
-            device.driver.mark(device.number, 0)
+        self.launching(arch, name, move |device, params, views| {
+            let raw = RawDevice { device, span: Cell::default() };
+            let ran = run(&raw, params, views);
+            let span = raw.span.get();
+            let token = device.end_span(span)?;
+            match ran {
+                Ok(()) => Ok((token, span.is_some())),
+                Err(error) => {
+                    // What it has put on the device before it failed uses the buffers.
+                    let _ = device.finish(Ok(token));
+                    Err(DriverError::new(DriverErrorKind::Other, error.to_string()))
+                }
+            }
         })
     }
 
+    /// Adds an implementation that `launch` starts, with a token for its end and whether the driver measures its time.
     fn launching(
         self,
         arch: Arch,
-        (name, is_kernel): (&str, bool),
-        launch: impl Fn(&Device, &P, L::DeviceViews) -> Result<Token, DriverError> + Send + Sync + 'static,
+        name: &str,
+        launch: impl Fn(&Device, &P, L::DeviceViews) -> Result<(Token, bool), DriverError> + Send + Sync + 'static,
     ) -> Self {
         let run = move |handles: &L::Handles, params: &P, crew: &Crew<'_>| {
             let memories = crew.submitter.core.backend.memories.as_ref();
@@ -223,7 +241,7 @@ impl<L: DeviceAccessList, P: Send + 'static> CodeletBuilder<L, P> {
             let device = device.expect("a worker of this architecture drives a device");
             let views = L::device_views(handles, &DeviceRef(device));
             match device.note(launch(device, params, views)) {
-                Ok(token) => device.note_launched(token, is_kernel),
+                Ok((token, is_measured)) => device.note_launched(token, is_measured),
                 // As an error of a kernel that has run: see `Verdict`.
                 Err(error) => std::panic::resume_unwind(Box::new(KernelError(error.to_string()))),
             }

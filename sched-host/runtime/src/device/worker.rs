@@ -47,7 +47,7 @@ struct UnderWay {
     task: Prepared,
     token: Token,
     launched: Instant,
-    is_kernel: bool,
+    is_measured: bool,
     status: Option<Status>,
 }
 
@@ -60,7 +60,7 @@ impl UnderWay {
     ) -> (Prepared, Result<Finished, DriverError>) {
         let concluded = end.and_then(|finished| {
             self.status.map_or(Ok(()), |status| device.conclude(status))?;
-            Ok(Finished { nanos: finished.nanos.filter(|_| self.is_kernel) })
+            Ok(Finished { nanos: finished.nanos.filter(|_| self.is_measured) })
         });
         (self.task, concluded)
     }
@@ -245,8 +245,8 @@ impl Worker {
         let ran = catch_unwind(AssertUnwindSafe(|| job.run(task.implementation, &crew)));
         executing.set(before);
         match (ran, device.take_launched()) {
-            (Ok(()), Launched { token: Some(token), is_kernel, status }) => {
-                Start::UnderWay(UnderWay { task, token, launched, is_kernel, status })
+            (Ok(()), Launched { token: Some(token), is_measured, status }) => {
+                Start::UnderWay(UnderWay { task, token, launched, is_measured, status })
             }
             // An implementation for this architecture that is a closure has run here.
             (Ok(()), Launched { token: None, .. }) => {
