@@ -35,6 +35,14 @@ impl DeviceOptions {
         }
     }
 
+    /// Number of the devices.
+    ///
+    /// # Errors
+    /// If a device is named that does not exist.
+    pub(super) fn count(&self, registry: &Registry) -> Result<usize, DeviceError> {
+        self.devices.count(registry)
+    }
+
     /// The devices.
     pub(super) fn choice(&self) -> DeviceChoice {
         match self.device_memory {

@@ -17,7 +17,8 @@ const HEADING: &str = "Machine";
 /// Number of workers.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(super) struct WorkerOption {
-    /// Number of CPU workers [default: one for each hardware thread that may be used, or as the platform says]
+    /// Number of CPU workers [default: one for each hardware thread that may be used, without one for each device, or as
+    /// the platform says]
     #[arg(long, short, value_name = "N", value_parser = up_to(MAX_WORKERS), help_heading = HEADING)]
     workers: Option<usize>,
 }
@@ -35,6 +36,12 @@ impl WorkerOption {
     /// Number of workers.
     pub(super) fn count(self, topology: &Topology) -> usize {
         self.workers.unwrap_or_else(|| BindingPlan::default_workers(topology))
+    }
+
+    /// The option beside this number of devices: the number that is given, or what their threads leave.
+    pub(super) fn beside(self, devices: usize, topology: &Topology) -> WorkerOption {
+        let left = || BindingPlan::default_workers_beside(topology, devices);
+        WorkerOption { workers: Some(self.workers.unwrap_or_else(left)) }
     }
 
     /// The option for each of several programs on one machine: the number that is given, or an equal share.
@@ -120,6 +127,14 @@ impl MachineOptions {
         };
         let plan = self.workers.plan(&topology)?;
         Ok(Machine::Topology(Box::new(topology), plan))
+    }
+
+    /// The binding of each worker beside this number of devices of the machine.
+    ///
+    /// # Errors
+    /// If the process may use none.
+    pub(super) fn plan_beside(&self, devices: usize, topology: &Topology) -> miette::Result<BindingPlan> {
+        self.workers.beside(devices, topology).plan(topology)
     }
 
     /// The named machine for a simulation, or `cpu9-gpu3`.

@@ -73,11 +73,11 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
 
 fn this(args: &ThisArgs, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let topology = Topology::this_machine()?;
-    let plan = args.workers.plan(&topology)?;
     let found = match args.devices.is_none() {
         true => Vec::new(),
         false => devices::explore(&registry, &args.devices)?,
     };
+    let plan = args.workers.beside(found.len(), &topology).plan(&topology)?;
     let wanted = Calibration {
         policy: "tree-eager".to_owned(),
         workers: plan.workers().len(),

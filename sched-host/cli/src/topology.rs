@@ -57,12 +57,13 @@ pub struct Args {
 /// be written.
 pub fn run(args: &Args, registry: &Registry, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let picture = match args.machine.machine()? {
-        Machine::Topology(topology, mut plan) => {
-            plan.warn_of(&Surroundings::look(None));
+        Machine::Topology(topology, _) => {
             let devices = match topology.is_this_machine() {
                 true => devices::explore(registry, &args.devices)?,
                 false => Vec::new(),
             };
+            let mut plan = args.machine.plan_beside(devices.len(), &topology)?;
+            plan.warn_of(&Surroundings::look(None));
             of_topology(&topology, &plan, &devices, args.format.get())?
         }
         Machine::Platform(platform) => of_platform(&platform, args.format.get()),

@@ -142,7 +142,8 @@ impl Builder {
         self
     }
 
-    /// Number of workers; the default is one for each processing unit that this process may use.
+    /// Number of workers; the default is one for each processing unit that this process may use, but for those that the
+    /// threads of [devices](Self::devices) take, one each.
     pub fn workers(mut self, count: usize) -> Builder {
         self.workers = Some(count);
         self

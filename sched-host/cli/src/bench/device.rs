@@ -81,10 +81,11 @@ pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) ->
     let (tiles, tile_size) = (args.tiles, args.tile_size);
     size::check::<Cholesky>(Tiling::new(size::order(tiles, tile_size)?, tile_size), 2)?;
     let policy = args.policies.several_or("tree-heft")?.swap_remove(0);
+    let topology = Topology::this_machine().into_diagnostic()?;
     let wanted = DeviceBench {
         device: args.device.clone(),
         policy,
-        workers: args.workers.count(&Topology::this_machine().into_diagnostic()?),
+        workers: args.workers.beside(1, &topology).count(&topology),
         kernels: args.kernels,
         length: Duration::from_micros(args.kernel_us as u64),
         bytes: args.bytes,

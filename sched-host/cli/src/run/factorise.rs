@@ -83,7 +83,7 @@ pub(super) fn factorise<W: OnRanks>(
     out: &mut dyn Write,
 ) -> miette::Result<ExitCode> {
     let Args { tiles, tile_size, matrix: file, options, .. } = args;
-    let options = &options.for_tasks_of(graph_of(W::NAME, 3, 1).as_ref())?;
+    let options = options.for_tasks_of(graph_of(W::NAME, 3, 1).as_ref())?;
     options.check_devices()?;
     let meter = options.meter()?;
     let policies = options.policies()?;
@@ -97,6 +97,7 @@ pub(super) fn factorise<W: OnRanks>(
     let files = if writes { options.pictures.open_alone(runs)? } else { PictureFiles::default() };
     let record = if writes { options.open_record(runs)? } else { None };
     let topology = Topology::this_machine()?;
+    let options = if ranks.is_some() { &options } else { &options.of_one_rank(&registry, &topology)? };
     if options.calibrate {
         options.store(&topology)?.prepare()?;
     }

@@ -173,6 +173,15 @@ impl Options {
         }
     }
 
+    /// The options of a run on one rank, whose devices are counted.
+    ///
+    /// # Errors
+    /// If a device is named that does not exist.
+    pub(super) fn of_one_rank(self, registry: &Registry, topology: &Topology) -> miette::Result<Options> {
+        let devices = self.devices.count(registry)?;
+        Ok(Options { workers: self.workers.beside(devices, topology), ..self })
+    }
+
     /// The options of each of several ranks on this machine.
     pub(super) fn of_rank(&self, topology: &Topology, ranks_here: usize) -> Options {
         let workers = self.workers.shared_by(ranks_here, topology);

@@ -199,6 +199,14 @@ impl BindingPlan {
         topology.allowed_pus().len()
     }
 
+    /// [`default_workers`](Self::default_workers) beside this number of devices, whose threads have a PU each: a thread
+    /// that has to wait for the end of a task on its PU keeps its device waiting too. At least one, if there is a PU.
+    #[must_use]
+    pub fn default_workers_beside(topology: &Topology, devices: usize) -> usize {
+        let all = Self::default_workers(topology);
+        all.saturating_sub(devices).max(all.min(1))
+    }
+
     /// Adds warnings about limits and other users of the plan's PUs. A plan for another machine gets none.
     pub fn warn_of(&mut self, around: &Surroundings) {
         if self.hwloc.is_none() {

@@ -29,7 +29,8 @@ impl Builder {
         };
         let policy = self.policy.find()?;
         let topology = self.topology.map_or_else(Topology::this_machine, Ok)?;
-        let count = self.workers.unwrap_or_else(|| BindingPlan::default_workers(&topology));
+        let OpenedDevices { chosen, why_none, left_out } = self.devices.open(&registry)?;
+        let count = self.workers.unwrap_or_else(|| BindingPlan::default_workers_beside(&topology, chosen.len()));
         if count > MOST_WORKERS {
             return Err(StartError::TooManyWorkers { asked: count });
         }
@@ -38,7 +39,6 @@ impl Builder {
         let (binding, claim) = plan_binding(&topology, count, sizes, self.memory_nodes, self.bind)?;
         warnings.extend(binding.warnings().iter().map(ToString::to_string));
         let mut workers: Vec<WorkerFacts> = binding.workers().iter().map(facts_of).collect();
-        let OpenedDevices { chosen, why_none, left_out } = self.devices.open(&registry)?;
         warnings.extend(why_none.into_iter().chain(left_out));
         let places = device_places(&chosen, &workers);
         let policy_env = PolicyEnv::new(registry, topology, binding.clone(), places.clone(), self.unchecked, self.seed);

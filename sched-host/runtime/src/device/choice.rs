@@ -153,6 +153,14 @@ impl DeviceChoice {
         self.limit
     }
 
+    /// Number of the chosen devices that there are.
+    ///
+    /// # Errors
+    /// If a device is named that does not exist.
+    pub fn count(&self, registry: &Registry) -> Result<usize, DeviceError> {
+        self.open(registry).map(|opened| opened.chosen.len())
+    }
+
     /// Opens the drivers of the chosen devices.
     pub(crate) fn open(&self, registry: &Registry) -> Result<OpenedDevices, DeviceError> {
         let (mut chosen, mut remarks, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
