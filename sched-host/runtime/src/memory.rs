@@ -13,12 +13,14 @@ use super::device::Device;
 use super::task::job::Job;
 use super::task::record::TaskKey;
 use crossbeam::utils::CachePadded;
+use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
-use sched_core::driver::DriverError;
+use sched_core::driver::{DriverError, DriverErrorKind};
 use sched_core::{MemoryNode, WorkerId};
+use sched_graph::AccessMode;
 use sched_model::Bus;
 use sched_trace::{Event, Recorder, Transfer};
-use sched_tree::{SlotId, WorkerFacts};
+use sched_tree::{Phase, SlotId, WorkerFacts};
 use serde::Serialize;
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,6 +42,8 @@ pub(crate) struct Memories {
     resident: Box<[AtomicU64]>,
     /// Requests to fetch data to each node ahead of its tasks.
     hints: Box<[Hints]>,
+    /// Held by the thread that follows the hints of a node while it has handles to data that has parts.
+    fetching: Box<[Mutex<()>]>,
     core: OnceLock<Weak<Core>>,
     recorder: Option<Arc<Recorder>>,
     began: Instant,
@@ -95,6 +99,7 @@ impl Memories {
             moved: (0..nodes * nodes).map(|_| CachePadded::default()).collect(),
             resident: (0..nodes).map(|_| AtomicU64::new(0)).collect(),
             hints: (0..nodes).map(|_| Hints::default()).collect(),
+            fetching: (0..nodes).map(|_| Mutex::default()).collect(),
             core: OnceLock::new(),
             recorder,
             began,
@@ -193,7 +198,7 @@ impl Memories {
     /// Expected time to bring the inputs of a task to `node`. The number comes from a component, so it may be invalid.
     pub(crate) fn expected_transfer(&self, node: MemoryNode, task: &TaskHead) -> Duration {
         let mut nanos = 0u64;
-        self.visit_inputs(node, SlotId(task.record), task.sequence.load(Relaxed), |header| {
+        self.visit_inputs(node, SlotId(task.record), task.sequence.load(Relaxed), |header, _| {
             nanos = nanos.saturating_add(self.cost(header, node));
         });
         Duration::from_nanos(nanos)
@@ -203,7 +208,9 @@ impl Memories {
     pub(crate) fn prefetch(&self, node: MemoryNode, task: &TaskHead) {
         let key = TaskKey { slot: SlotId(task.record), sequence: task.sequence.load(Relaxed) };
         let mut is_any_missing = false;
-        self.visit_inputs(node, key.slot, key.sequence, |header| is_any_missing |= missing(header, node).is_some());
+        self.visit_inputs(node, key.slot, key.sequence, |header, _| {
+            is_any_missing |= is_missing(header, node);
+        });
         if is_any_missing {
             self.hints[node.index()].add(Hint::Task(key));
         }
@@ -247,8 +254,21 @@ impl Memories {
 
     /// Fetches the inputs of a queued task, as far as they are there.
     fn fetch_inputs(&self, node: MemoryNode, task: TaskKey) {
-        let mut wanted: SmallVec<[_; 4]> = SmallVec::new();
-        self.visit_inputs(node, task.slot, task.sequence, |header| wanted.extend(missing(header, node)));
+        let _fetching = self.fetching[node.index()].lock();
+        let (mut parts, mut wanted): (SmallVec<[_; 4]>, SmallVec<[_; 4]>) = Default::default();
+        self.visit_inputs(node, task.slot, task.sequence, |header, has_turn| match &header.places {
+            // Whoever writes it later, in its turn, waits for the end of the copy.
+            Places::Part(part) if has_turn => parts.extend(part.begin_ahead(node)),
+            _ => wanted.extend(missing(header, node)),
+        });
+        for part in parts {
+            match part.copy() {
+                Err(error) if error.kind != DriverErrorKind::OutOfMemory => {
+                    tracing::debug!(task = task.sequence, node = node.0, "its data is not copied ahead of it: {error}");
+                }
+                _ => {}
+            }
+        }
         for (copies, version) in wanted {
             let bring = AssertUnwindSafe(move || copies.bring(node, Errand::Prefetch(version)));
             if let Err(payload) = catch_unwind(bring) {
@@ -259,13 +279,20 @@ impl Memories {
         }
     }
 
+    /// Waits until no thread has a handle to data that has parts, of those that fetch it ahead of tasks. For data whose
+    /// tasks have ended, none takes another.
+    pub(crate) fn wait_for_fetching(&self) {
+        self.fetching.iter().for_each(|fetching| drop(fetching.lock()));
+    }
+
     /// Stops the threads that follow hints.
     pub(crate) fn stop(&self) {
         self.hints.iter().for_each(Hints::stop);
     }
 
-    /// Visits the inputs of a task that has not started, if `node` is valid.
-    fn visit_inputs(&self, node: MemoryNode, slot: SlotId, sequence: u64, mut visit: impl FnMut(&DataHeader)) {
+    /// Visits the inputs of a task that has not started, if `node` is valid; also passes whether it is the turn of the
+    /// task, which stays so during the call.
+    fn visit_inputs(&self, node: MemoryNode, slot: SlotId, sequence: u64, mut visit: impl FnMut(&DataHeader, bool)) {
         let Some(core) = self.core.get().and_then(Weak::upgrade).filter(|_| (node.index()) < self.nodes) else {
             return;
         };
@@ -275,9 +302,11 @@ impl Memories {
         if slot.head().sequence.load(Relaxed) == sequence
             && let Some(job) = &body.job
         {
+            // A task in the tree waits for nobody, but for those that it commutes with.
+            let is_ready = matches!(slot.phase(), Phase::InTree(_));
             job.visit(&mut |header, mode| {
                 if mode.reads() {
-                    visit(header);
+                    visit(header, is_ready && mode != AccessMode::Commute);
                 }
             });
         }
@@ -358,6 +387,14 @@ impl Memories {
             MemoryNodeStats { node, workers, replica_bytes: resident.load(Relaxed) }
         });
         stats.filter(|stats| !stats.workers.is_empty()).collect()
+    }
+}
+
+/// Whether data that can be fetched is not on `node`.
+fn is_missing(header: &DataHeader, node: MemoryNode) -> bool {
+    match &header.places {
+        Places::Part(part) => part.is_missing(node),
+        _ => missing(header, node).is_some(),
     }
 }
 

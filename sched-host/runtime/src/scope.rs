@@ -12,7 +12,7 @@ use crate::data::array::{ArrayHandle, Element, MatrixHandle, register_whole};
 use crate::data::layout::{LayoutError, MatrixLayout};
 use crate::data::loan::{LentValue, Loan};
 use crate::data::storage::Storage;
-use crate::data::{DataHeader, Handle};
+use crate::data::{DataHeader, Handle, Places};
 use crate::task::submit::Submitter;
 use crate::wait::{DataError, Turn};
 use crate::{AccessMode, Runtime};
@@ -270,6 +270,9 @@ impl Drop for Lent {
     /// Whatever happened before: nobody uses the value afterwards.
     fn drop(&mut self) {
         self.loan.end();
+        if let Places::Part(part) = &self.header.places {
+            part.whole.unpin();
+        }
         if let Some(end) = self.end.take() {
             end();
         }

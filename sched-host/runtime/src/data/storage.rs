@@ -18,13 +18,15 @@
 //!   who uses an element on a node has seen it filled, and who copies it has noted that it arrives.
 
 mod devices;
+mod pinning;
 
 use super::layout::MatrixLayout;
 use super::tiles::{Missing, Tiles};
 use super::whole::Whole;
 use crate::memory::Memories;
 use devices::OnDevice;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use pinning::Pinning;
 use sched_core::driver::DriverError;
 use sched_core::{MemoryNode, WorkerId};
 use sched_graph::{DataId, Region};
@@ -74,9 +76,28 @@ struct Spread {
     others: Box<[AtomicPtr<u8>]>,
     /// The buffers on devices, in order of their nodes.
     on_devices: Box<[OnDevice]>,
+    pinning: Mutex<Pinning>,
     tiles: Mutex<Tiles>,
     /// Notified when a copy has arrived.
     arrived: Condvar,
+}
+
+/// Elements that are being copied to a node, and where each piece comes from.
+pub(crate) struct Copying {
+    missing: Vec<Missing>,
+    sources: SmallVec<[Option<MemoryNode>; 4]>,
+}
+
+impl Spread {
+    /// The state of the elements, as soon as none of a region are being copied in a way that `matters`: what is evicted
+    /// from a device, or was fetched ahead of a task that then ran elsewhere, may still be on its way. It is a writer's
+    /// turn.
+    fn when_settled(&self, region: &Region, matters: impl Fn(&mut Tiles) -> bool) -> MutexGuard<'_, Tiles> {
+        let mut tiles = self.tiles.lock();
+        tiles.split(region);
+        self.arrived.wait_while(&mut tiles, matters);
+        tiles
+    }
 }
 
 /// # Safety
@@ -118,6 +139,7 @@ impl Storage {
             home,
             others: (0..memories.nodes()).map(|_| AtomicPtr::default()).collect(),
             on_devices: memories.devices().iter().map(|_| OnDevice::default()).collect(),
+            pinning: Mutex::default(),
             tiles: Mutex::new(Tiles::new(self.layout.region(), home)),
             arrived: Condvar::new(),
         });
@@ -216,10 +238,40 @@ impl Storage {
         self.bring_to(whole, region, (node, None, Reason::Prefetch), true)
     }
 
+    /// Begins to copy the values of a region that a node lacks, for a task that is to read them there; `None` if it
+    /// lacks none. It is the turn of the task, which does not begin during this call, and the caller goes on with
+    /// [`copy_ahead`](Self::copy_ahead).
+    pub(crate) fn begin_ahead(&self, region: &Region, node: MemoryNode) -> Option<Copying> {
+        let spread = self.spread.as_ref().filter(|_| !region.is_empty())?;
+        let mut tiles = spread.tiles.lock();
+        tiles.split(region);
+        let missing = tiles.begin(region, node, true);
+        (!missing.is_empty()).then(|| self.begin_copies(spread, missing, (node, None)))
+    }
+
+    /// Copies what [`begin_ahead`](Self::begin_ahead) has begun to copy, unless the values are `gone`.
+    ///
+    /// # Errors
+    /// If they are, if there is no room, or if a device does not give or take them.
+    pub(crate) fn copy_ahead(
+        &self,
+        whole: &Arc<Whole>,
+        (node, copying): (MemoryNode, &Copying),
+        gone: Option<DriverError>,
+    ) -> Result<(), DriverError> {
+        let Some(spread) = &self.spread else { return Ok(()) };
+        let copied = gone
+            .map_or(Ok(()), Err)
+            .and_then(|()| self.spare_block(spread, whole, node))
+            .and_then(|()| self.fetch(spread, whole, copying, (node, None, Reason::Prefetch)));
+        drop(self.end_copies(spread, copying, (node, None), (true, copied.is_ok())));
+        copied
+    }
+
     /// Keeps one copy of a region. It is the turn of the caller, a writer.
     pub(crate) fn let_go(&self, region: &Region) {
         let Some(spread) = &self.spread else { return };
-        let mut tiles = spread.tiles.lock();
+        let mut tiles = spread.when_settled(region, |tiles| tiles.is_moving(region));
         for (node, elements) in tiles.let_go(region, spread.home) {
             spread.memories.note_freed(node, self.bytes(elements));
             // Who evicts from it gives it back.
@@ -256,43 +308,67 @@ impl Storage {
                 spread.arrived.wait(&mut tiles);
                 continue;
             }
-            let sources: SmallVec<[Option<MemoryNode>; 4]> = missing
-                .iter()
-                .map(|of| spread.memories.nearest(of.valid, node, self.bytes(of.region.len())))
-                .inspect(|from| spread.begin_copy_from(*from))
-                .collect();
-            let entered = spread.enter(node, by);
+            let copying = self.begin_copies(spread, missing, (node, by));
             drop(tiles);
             let fetched = match is_copied {
-                true => self.fetch(spread, whole, missing.iter().zip(&sources), (node, by, why)),
+                true => self.fetch(spread, whole, &copying, (node, by, why)),
                 false => self.block(spread, whole, node).map(|_| {
-                    let new = missing.iter().filter(|of| of.is_new);
+                    let new = copying.missing.iter().filter(|of| of.is_new);
                     new.for_each(|of| spread.memories.note_allocated(node, self.bytes(of.region.len())));
                 }),
             };
-            tiles = spread.tiles.lock();
-            sources.iter().for_each(|from| spread.end_copy_from(*from));
-            match &fetched {
-                Ok(()) => tiles.arrive(&missing, node, is_copied),
-                Err(_) => tiles.give_up(&missing, node),
-            }
-            if let Some(device) = entered {
-                device.arena.leave();
-            }
-            spread.arrived.notify_all();
+            tiles = self.end_copies(spread, &copying, (node, by), (is_copied, fetched.is_ok()));
             fetched?;
         }
     }
 
+    /// Chooses where what is missing on a node is copied from, and keeps it there until [`end_copies`](Self::end_copies).
+    /// The caller has locked the tiles.
+    fn begin_copies(
+        &self,
+        spread: &Spread,
+        missing: Vec<Missing>,
+        (node, by): (MemoryNode, Option<WorkerId>),
+    ) -> Copying {
+        let nearest = |of: &Missing| spread.memories.nearest(of.valid, node, self.bytes(of.region.len()));
+        let sources: SmallVec<[Option<MemoryNode>; 4]> = missing.iter().map(nearest).collect();
+        sources.iter().for_each(|from| spread.begin_copy_from(*from));
+        if let Some(device) = spread.visited(node, by) {
+            device.arena.enter();
+        }
+        Copying { missing, sources }
+    }
+
+    /// Notes that copies have ended: of values or of nothing, and well or not. Locks the tiles.
+    fn end_copies<'s>(
+        &self,
+        spread: &'s Spread,
+        Copying { missing, sources }: &Copying,
+        (node, by): (MemoryNode, Option<WorkerId>),
+        (is_copied, is_well): (bool, bool),
+    ) -> MutexGuard<'s, Tiles> {
+        let mut tiles = spread.tiles.lock();
+        sources.iter().for_each(|from| spread.end_copy_from(*from));
+        match is_well {
+            true => tiles.arrive(missing, node, is_copied),
+            false => tiles.give_up(missing, node),
+        }
+        if let Some(device) = spread.visited(node, by) {
+            device.arena.leave();
+        }
+        spread.arrived.notify_all();
+        tiles
+    }
+
     /// Copies what is missing on a node from where each piece is.
-    fn fetch<'m>(
+    fn fetch(
         &self,
         spread: &Spread,
         whole: &Arc<Whole>,
-        missing: impl Iterator<Item = (&'m Missing, &'m Option<MemoryNode>)>,
+        Copying { missing, sources }: &Copying,
         (node, by, why): (MemoryNode, Option<WorkerId>, Reason),
     ) -> Result<(), DriverError> {
-        for (Missing { region, is_new, .. }, from) in missing {
+        for (Missing { region, is_new, .. }, from) in missing.iter().zip(sources) {
             let bytes = self.bytes(region.len());
             let from = from.ok_or_else(devices::lost_with_its_device)?;
             let transfer = Transfer { data: DataId(whole.id as u32), from, to: node, bytes, why };
@@ -350,15 +426,13 @@ impl Storage {
     pub(crate) fn note_write(&self, region: &Region, worker: Option<WorkerId>) {
         if let Some(spread) = &self.spread {
             let node = worker.map_or(spread.home, |worker| spread.memories.node_of(worker));
-            let mut tiles = spread.tiles.lock();
-            if !spread.on_devices.is_empty() {
-                // What is evicted from a device may be on its way to the memory that is to be written.
-                tiles.split(region);
-                while tiles.is_arriving(region, node) {
-                    spread.arrived.wait(&mut tiles);
-                }
-            }
-            tiles.write(region, node);
+            // What is copied from a device while it is written there is no value of the elements, and not taken for one.
+            let on_device = spread.memories.device(node).is_some();
+            let matters = |tiles: &mut Tiles| match on_device {
+                true => tiles.is_arriving(region, node),
+                false => tiles.is_moving(region),
+            };
+            spread.when_settled(region, matters).write(region, node);
         }
     }
 
@@ -393,6 +467,7 @@ impl Drop for Storage {
             }
         }
         self.release_blocks();
+        self.unpin_home();
         for other in self.spread.iter().flat_map(|spread| &spread.others) {
             self.give_back(other.swap(std::ptr::null_mut(), AcqRel));
         }

@@ -85,6 +85,11 @@ impl Tiles {
         self.inside(region).any(|tile| tile.arriving & bit(node) != 0)
     }
 
+    /// Whether elements of a region, which is split, are being copied to any node.
+    pub(crate) fn is_moving(&mut self, region: &Region) -> bool {
+        self.inside(region).any(|tile| tile.arriving != 0)
+    }
+
     /// Ends the copies that [`begin`](Self::begin) returned: the node has memory for the elements, and their value if
     /// that was copied and nobody has written another one meanwhile.
     pub(crate) fn arrive(&mut self, missing: &[Missing], node: MemoryNode, value: bool) {

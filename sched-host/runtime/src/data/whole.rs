@@ -2,7 +2,7 @@
 
 use super::layout::MatrixLayout;
 use super::loan::Loan;
-use super::storage::Storage;
+use super::storage::{Copying, Storage};
 use super::{DataHeader, DataSize, Places};
 use crate::device::Device;
 use crate::device::arena::Resident;
@@ -46,6 +46,14 @@ pub(crate) struct Part {
     pub(crate) whole: Arc<Whole>,
     pub(crate) id: PartId,
     pub(crate) region: Region,
+}
+
+/// Values that are about to be copied ahead of a task.
+#[must_use = "whoever writes the values waits for the end of the copy"]
+pub(crate) struct Ahead {
+    whole: Arc<Whole>,
+    node: MemoryNode,
+    copying: Copying,
 }
 
 /// Values in memory, while a task or the application uses them.
@@ -170,6 +178,18 @@ impl Part {
         self.whole.storage.bring_ahead(&self.whole, &self.region, node)
     }
 
+    /// Begins to copy the values to a node that lacks them, ahead of a task that reads them, whose turn it is and which
+    /// does not begin during this call; `None` if there is nothing to copy.
+    pub(crate) fn begin_ahead(&self, node: MemoryNode) -> Option<Ahead> {
+        let copying = self.whole.storage.begin_ahead(&self.region, node)?;
+        Some(Ahead { whole: Arc::clone(&self.whole), node, copying })
+    }
+
+    /// Whether a node lacks some of the values.
+    pub(crate) fn is_missing(&self, node: MemoryNode) -> bool {
+        self.valid() & 1 << node.0 == 0
+    }
+
     /// Keeps the values on a device from being evicted while a task uses them.
     pub(crate) fn pin(&self, node: MemoryNode) {
         self.whole.storage.pin(node);
@@ -268,6 +288,21 @@ impl PartGuard<'_> {
     }
 }
 
+impl Ahead {
+    /// Copies the values.
+    ///
+    /// # Errors
+    /// If the node has no room, or a device does not give or take them: the task that needs them will copy them.
+    pub(crate) fn copy(self) -> Result<(), DriverError> {
+        // The task may have run meanwhile, and the scope that lent the values may have ended.
+        let (_loan, gone) = match self.whole.open_loan() {
+            Ok(loan) => (loan, None),
+            Err(gone) => (None, Some(gone)),
+        };
+        self.whole.storage.copy_ahead(&self.whole, (self.node, &self.copying), gone)
+    }
+}
+
 #[cfg(debug_assertions)]
 impl Drop for PartGuard<'_> {
     fn drop(&mut self) {
@@ -294,6 +329,11 @@ impl Whole {
     pub(crate) fn note_leaving(whole: &Arc<Whole>, is_leaving: bool) {
         let resident: Weak<Whole> = Arc::downgrade(whole);
         whole.storage.note_leaving(&(resident as Weak<dyn Resident>), is_leaving);
+    }
+
+    /// Ends what makes copies of lent values faster: their scope has ended, and nothing is copied any more.
+    pub(crate) fn unpin(&self) {
+        self.storage.unpin_home();
     }
 
     /// Another header of the whole.

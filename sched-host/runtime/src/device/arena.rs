@@ -140,17 +140,29 @@ impl Arena {
         bytes: u64,
         data: Weak<dyn Resident>,
     ) -> Result<BufferId, DriverError> {
-        let buffer = self.obtain(device, bytes)?;
+        let buffer = self.obtain(device, bytes, true)?;
+        self.state.lock().residents.insert(buffer, Entry { data, is_leaving: false });
+        Ok(buffer)
+    }
+
+    /// [`allocate`](Self::allocate), where nothing is evicted for it.
+    pub(crate) fn allocate_spare(
+        &self,
+        device: &Device,
+        bytes: u64,
+        data: Weak<dyn Resident>,
+    ) -> Result<BufferId, DriverError> {
+        let buffer = self.obtain(device, bytes, false)?;
         self.state.lock().residents.insert(buffer, Entry { data, is_leaving: false });
         Ok(buffer)
     }
 
     /// Allocates a buffer that is not evicted, and that its user frees after the runtime.
     pub(crate) fn reserve(&self, device: &Device, bytes: u64) -> Result<BufferId, DriverError> {
-        self.obtain(device, bytes)
+        self.obtain(device, bytes, true)
     }
 
-    fn obtain(&self, device: &Device, bytes: u64) -> Result<BufferId, DriverError> {
+    fn obtain(&self, device: &Device, bytes: u64, evicts: bool) -> Result<BufferId, DriverError> {
         if bytes > self.limit {
             let message = format!("{bytes} bytes are needed at once, and {} has {}", device.name(), self.limit);
             return Err(DriverError::new(DriverErrorKind::OutOfMemory, message));
@@ -161,7 +173,7 @@ impl Arena {
             }
             match self.allocate_new(device, bytes) {
                 Err(error) if error.kind == DriverErrorKind::OutOfMemory => {
-                    if !self.shrink(device) && !self.evict_one(device)? {
+                    if !self.shrink(device) && !(evicts && self.evict_one(device)?) {
                         return Err(error);
                     }
                 }

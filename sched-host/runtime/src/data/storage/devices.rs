@@ -53,12 +53,10 @@ impl Spread {
         }
     }
 
-    /// The device whose memory a thread fills that is not its worker; the thread has
-    /// [entered](crate::device::arena::Arena::enter) it.
-    pub(super) fn enter(&self, node: MemoryNode, by: Option<WorkerId>) -> Option<&Device> {
-        let (_, device) = self.on_device(node).filter(|(_, device)| by != Some(device.worker))?;
-        device.arena.enter();
-        Some(device)
+    /// The device whose memory a thread fills that is not its worker, and has to
+    /// [enter](crate::device::arena::Arena::enter) it.
+    pub(super) fn visited(&self, node: MemoryNode, by: Option<WorkerId>) -> Option<&Device> {
+        self.on_device(node).map(|(_, device)| &**device).filter(|device| by != Some(device.worker))
     }
 }
 
@@ -118,6 +116,22 @@ impl Storage {
         Ok(*block)
     }
 
+    /// Allocates the buffer on a device, if the node is one's and has none, without evicting anything.
+    ///
+    /// # Errors
+    /// If there is no room.
+    pub(super) fn spare_block(&self, spread: &Spread, whole: &Arc<Whole>, node: MemoryNode) -> Result<(), DriverError> {
+        let Some((there, device)) = spread.on_device(node) else { return Ok(()) };
+        let mut block = there.block.lock();
+        if block.is_none() {
+            let resident: Weak<Whole> = Arc::downgrade(whole);
+            *block = Some(device.arena.allocate_spare(device, self.device_bytes(), resident)?);
+        }
+        // What was fetched ahead will be used, and is not the first to be evicted.
+        there.last_use.store(USES.fetch_add(1, Relaxed), Relaxed);
+        Ok(())
+    }
+
     /// Whether tasks or copies use the buffer on a device. The caller has locked the tiles.
     pub(super) fn is_pinned(&self, spread: &Spread, node: MemoryNode) -> bool {
         spread.on_device(node).is_some_and(|(there, _)| there.pins.load(Relaxed) > 0)
@@ -137,9 +151,12 @@ impl Storage {
         spread.memories.devices().iter().for_each(|device| self.release_block(spread, device.node));
     }
 
-    /// Notes whether the owner of the values is about to take them; no device evicts them then.
+    /// Notes whether the owner of the values is about to take them; no device evicts them then, and nobody fetches them.
     pub(crate) fn note_leaving(&self, resident: &Weak<dyn Resident>, is_leaving: bool) {
         let Some(spread) = &self.spread else { return };
+        if is_leaving {
+            spread.memories.wait_for_fetching();
+        }
         spread.memories.devices().iter().for_each(|device| device.arena.note_leaving(resident, is_leaving));
     }
 
@@ -174,6 +191,12 @@ impl Storage {
     ) -> Result<(), DriverError> {
         let (source, target) = (self.block(spread, whole, from)?, self.block(spread, whole, to)?);
         let (source, target) = (spread.memories.device(from).zip(source), spread.memories.device(to).zip(target));
+        let bytes = self.bytes(region.len());
+        match (source, target) {
+            (None, Some((device, _))) => self.note_copy(spread, from, device, bytes),
+            (Some((device, _)), None) => self.note_copy(spread, to, device, bytes),
+            _ => {}
+        }
         for extent in self.extents(region) {
             let place = |device: &Device, buffer: BufferId| DeviceMemory {
                 device: device.number,
