@@ -8,7 +8,7 @@ mod adapter;
 mod opened;
 
 pub use adapter::root_of;
-pub use opened::{DriverHandle, DriverSummary, OpenedDriver};
+pub use opened::{DriverHandle, DriverSummary, OpenedDriver, PinnedBytes};
 
 use super::extension::{Named, RawExtension};
 use abi_stable::StableAbi;

@@ -26,7 +26,7 @@ use crate::device::choice::ChosenDevice;
 use crate::device::scratch::{Scratch, Status};
 use parking_lot::Mutex;
 use sched_core::abi::driver::OpenedDriver;
-use sched_core::driver::{DeviceInfo, DeviceNumber, DriverError, DriverErrorKind, Order, SpanId, Token};
+use sched_core::driver::{DeviceInfo, DeviceNumber, DriverError, DriverErrorKind, HostMemory, Order, SpanId, Token};
 use sched_core::{MemoryNode, WorkerId};
 use sched_model::Bus;
 use serde::Serialize;
@@ -49,6 +49,8 @@ pub(crate) struct Device {
     is_lost: AtomicBool,
     /// Whether its driver does not measure what others than the host put into queues.
     lacks_spans: AtomicBool,
+    /// Whether its driver gains nothing by memory that is pinned.
+    lacks_pinning: AtomicBool,
     /// What its worker has just launched.
     launched: Mutex<Launched>,
     pub(crate) scratch: Scratch,
@@ -95,9 +97,20 @@ impl Device {
     pub(crate) fn new(chosen: ChosenDevice, limit: Option<u64>, worker: WorkerId, node: MemoryNode) -> Device {
         let ChosenDevice { kind, number, info, driver, .. } = chosen;
         let arena = Arena::new(limit.unwrap_or(info.memory).min(info.memory));
-        let (is_lost, lacks_spans) = (AtomicBool::new(false), AtomicBool::new(false));
-        let (launched, scratch) = (Mutex::default(), Scratch::default());
-        Device { kind, number, info, driver, worker, node, arena, is_lost, lacks_spans, launched, scratch }
+        Device {
+            kind,
+            number,
+            info,
+            driver,
+            worker,
+            node,
+            arena,
+            is_lost: AtomicBool::new(false),
+            lacks_spans: AtomicBool::new(false),
+            lacks_pinning: AtomicBool::new(false),
+            launched: Mutex::default(),
+            scratch: Scratch::default(),
+        }
     }
 
     /// Whether it does not work any more.
@@ -129,6 +142,30 @@ impl Device {
     /// Waits for the end of a copy that was started.
     pub(crate) fn finish(&self, started: Result<Token, DriverError>) -> Result<(), DriverError> {
         self.note(started.and_then(|token| self.driver.wait(self.number, token)).map(|_| ()))
+    }
+
+    /// Keeps memory of the host where it is, for faster copies. Returns whether it did.
+    pub(crate) fn pin(&self, memory: HostMemory, bytes: u64) -> bool {
+        if self.lacks_pinning.load(Relaxed) {
+            return false;
+        }
+        match self.driver.pin(self.number, memory, bytes) {
+            Ok(()) => true,
+            Err(error) if error.kind == DriverErrorKind::Unsupported => {
+                self.lacks_pinning.store(true, Relaxed);
+                false
+            }
+            Err(error) => {
+                tracing::debug!("{} copies from memory that is not pinned: {error}", self.name());
+                false
+            }
+        }
+    }
+
+    /// Ends what [`pin`](Self::pin) began.
+    pub(crate) fn unpin(&self, memory: HostMemory) {
+        // What a lost device has pinned is of no use to it.
+        let _ = self.driver.unpin(self.number, memory);
     }
 
     /// Begins to measure what a library puts into the queue for kernels; `None` if the driver cannot.

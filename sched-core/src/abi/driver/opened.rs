@@ -13,6 +13,7 @@ use crate::driver::{
 use crate::workers::Arch;
 use abi_stable::std_types::RResult;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 /// [`DriverInfo`](crate::driver::DriverInfo), as a host reads it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -109,6 +110,45 @@ struct Offered(RawExtension);
 unsafe impl Send for Offered {}
 // SAFETY: as above.
 unsafe impl Sync for Offered {}
+
+/// Bytes of the host that are pinned while this is there, where the driver gains by that.
+pub struct PinnedBytes<'a> {
+    driver: &'a OpenedDriver,
+    device: DeviceNumber,
+    bytes: &'a mut [u8],
+    is_pinned: bool,
+}
+
+impl PinnedBytes<'_> {
+    fn memory(&mut self) -> HostMemory {
+        // SAFETY: the bytes are borrowed until they have been unpinned. To pin them is no use of them.
+        unsafe { HostMemory::new(self.bytes.as_mut_ptr(), self.bytes.len() as u64) }
+    }
+}
+
+impl Deref for PinnedBytes<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes
+    }
+}
+
+impl DerefMut for PinnedBytes<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.bytes
+    }
+}
+
+impl Drop for PinnedBytes<'_> {
+    fn drop(&mut self) {
+        if self.is_pinned {
+            let memory = self.memory();
+            // What a lost device has pinned is of no use to it.
+            let _ = self.driver.unpin(self.device, memory);
+        }
+    }
+}
 
 fn offered(driver: &DriverObject, name: &str) -> Option<Offered> {
     driver.extension(name.into()).into_option().map(Offered)
@@ -207,6 +247,14 @@ impl OpenedDriver {
     pub fn pin(&self, device: DeviceNumber, memory: HostMemory, bytes: u64) -> Result<(), DriverError> {
         let (this, pinning) = self.table::<DriverPinning>(self.pinning.as_ref())?;
         read((pinning.pin)(this, device.0, memory, bytes))
+    }
+
+    /// Pins bytes, if there are any, for as long as the result is there.
+    pub fn pinned<'a>(&'a self, device: DeviceNumber, bytes: &'a mut [u8]) -> PinnedBytes<'a> {
+        let mut pinned = PinnedBytes { driver: self, device, bytes, is_pinned: false };
+        let (memory, length) = (pinned.memory(), pinned.bytes.len() as u64);
+        pinned.is_pinned = length > 0 && self.pin(device, memory, length).is_ok();
+        pinned
     }
 
     pub fn unpin(&self, device: DeviceNumber, memory: HostMemory) -> Result<(), DriverError> {

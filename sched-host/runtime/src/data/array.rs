@@ -243,7 +243,11 @@ pub(crate) fn register_whole<T>(
     let storage = match &core.backend.memories {
         Some(memories) => {
             let node = memories.of_new_data(this_worker(core));
-            storage.spread(memories, node)
+            let storage = storage.spread(memories, node);
+            if loan.is_none() {
+                storage.pin_home();
+            }
+            storage
         }
         None => storage,
     };

@@ -104,6 +104,8 @@ impl Device {
     fn measure(&self) -> Result<Links, DriverError> {
         let large = LARGE.min((self.arena.limit() / 4) as usize).max(2 * SMALL);
         let mut values = vec![1u8; large];
+        // As the memory of arrays.
+        let mut values = self.driver.pinned(self.number, &mut values);
         let buffer = self.driver.allocate(self.number, large as u64)?;
         let device = DeviceMemory { device: self.number, buffer, offset: 0, pitch: 0 };
         let mut time = |bytes: usize, is_out: bool| -> Result<f64, DriverError> {

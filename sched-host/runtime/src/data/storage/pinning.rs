@@ -1,8 +1,10 @@
 //! Memory of the host that a driver keeps where it is, for faster copies.
 //!
 //! Copies from and to memory that the system may move pass through memory of the driver, by the thread that starts them.
-//! To pin memory takes about half as long as such a copy of it, where it is large (docs/decisions/memory.md). So memory is
-//! pinned as soon as half of it has been copied, at the first copy of all of it.
+//! To pin memory takes about half as long as such a copy of it, where it is large, and a sixth of what it takes to fill
+//! new memory for the first time (docs/decisions/memory.md). So arrays that the runtime owns are pinned when they are
+//! registered, where no task waits for it. What a scope lends may be lent again and again, for tasks on cores: it is
+//! pinned as soon as half of it has been copied, at the first copy of all of it; so is what is small.
 
 use super::{Spread, Storage};
 use crate::device::Device;
@@ -14,20 +16,30 @@ use std::sync::Arc;
 const WORTH: u64 = 1 << 20;
 
 /// Whether the memory where the values began is pinned.
-#[derive(Default)]
 pub(super) enum Pinning {
-    /// Not yet: nothing was copied from or to a device.
-    #[default]
-    Unused,
     /// Not yet: so many bytes were copied.
     After(u64),
     /// By the driver of this device.
     Pinned(Arc<Device>),
-    /// A driver cannot, or gains nothing.
+    /// The driver cannot, or gains nothing.
     Refused,
 }
 
+impl Default for Pinning {
+    fn default() -> Pinning {
+        Pinning::After(0)
+    }
+}
+
 impl Storage {
+    /// Pins the memory of new values, if it is large and a driver gains by that.
+    pub(crate) fn pin_home(&self) {
+        let Some(spread) = self.spread.as_ref().filter(|_| self.device_bytes() >= WORTH) else { return };
+        let pinning = spread.memories.devices().iter().map(|device| self.pinned_by(device));
+        let pinned = pinning.into_iter().find(|pinning| matches!(pinning, Pinning::Pinned(_)));
+        *spread.pinning.lock() = pinned.unwrap_or(Pinning::Refused);
+    }
+
     /// Notes a copy between the memory of `node` and a device, before it starts, and pins the memory if that pays.
     pub(super) fn note_copy(&self, spread: &Spread, node: MemoryNode, device: &Arc<Device>, bytes: u64) {
         if node != spread.home {
@@ -35,29 +47,27 @@ impl Storage {
         }
         // Locked while it is pinned, which others would have to wait for anyway.
         let mut pinning = spread.pinning.lock();
-        let copied = match *pinning {
-            Pinning::Unused => bytes,
-            Pinning::After(before) => before.saturating_add(bytes),
-            Pinning::Pinned(_) | Pinning::Refused => return,
-        };
-        if copied < WORTH.max(self.device_bytes() / 2) {
-            *pinning = Pinning::After(copied);
-            return;
+        if let Pinning::After(before) = *pinning {
+            let copied = before.saturating_add(bytes);
+            *pinning = match copied < WORTH.max(self.device_bytes() / 2) {
+                true => Pinning::After(copied),
+                false => self.pinned_by(device),
+            };
         }
-        *pinning = match device.driver.pin(device.number, self.home_memory(), self.device_bytes()) {
-            Ok(()) => Pinning::Pinned(Arc::clone(device)),
-            Err(error) => {
-                tracing::debug!("{} copies from memory that is not pinned: {error}", device.name());
-                Pinning::Refused
-            }
-        };
+    }
+
+    fn pinned_by(&self, device: &Arc<Device>) -> Pinning {
+        match device.pin(self.home_memory(), self.device_bytes()) {
+            true => Pinning::Pinned(Arc::clone(device)),
+            false => Pinning::Refused,
+        }
     }
 
     /// Ends the pinning, if there is any. Nothing is copied any more.
     pub(crate) fn unpin_home(&self) {
         let Some(spread) = &self.spread else { return };
         if let Pinning::Pinned(device) = std::mem::replace(&mut *spread.pinning.lock(), Pinning::Refused) {
-            let _ = device.driver.unpin(device.number, self.home_memory());
+            device.unpin(self.home_memory());
         }
     }
 

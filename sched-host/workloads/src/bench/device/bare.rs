@@ -2,7 +2,7 @@
 
 use super::DeviceBenchError;
 use sched_core::Arch;
-use sched_core::abi::driver::OpenedDriver;
+use sched_core::abi::driver::{OpenedDriver, PinnedBytes};
 use sched_core::driver::{
     Arg, BufferId, DeviceMemory, DeviceNumber, DriverError, KernelId, Launch, Order, Source, Token,
 };
@@ -128,8 +128,11 @@ impl Bare {
 
     /// Time to copy arrays of this size to the device, one after the other, each to a buffer that is there.
     pub(super) fn copies(&self, count: usize, bytes: usize) -> Result<Duration, DriverError> {
-        let values = vec![vec![1u8; bytes.max(4)]; count];
-        let allocate = |values: &Vec<u8>| self.driver.allocate(self.device, values.len() as u64);
+        let mut values = vec![vec![1u8; bytes.max(4)]; count];
+        // As the memory of arrays.
+        let pinned = |values| self.driver.pinned(self.device, values);
+        let values: Vec<PinnedBytes<'_>> = values.iter_mut().map(|values| pinned(values)).collect();
+        let allocate = |values: &PinnedBytes<'_>| self.driver.allocate(self.device, values.len() as u64);
         let buffers = values.iter().map(allocate).collect::<Result<Vec<BufferId>, DriverError>>()?;
         let order = Order { queue: self.copies, after: &[] };
         let copy = || {
