@@ -21,7 +21,7 @@ use miette::{IntoDiagnostic, WrapErr};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sched_machine::energy::EnergyMeter;
 use sched_machine::topology::Topology;
-use sched_model::ModelError;
+use sched_model::{ModelError, Models};
 use sched_runtime::{RunError, Runtime};
 use sched_text::file_name;
 use sched_tree::plugin::Registry;
@@ -119,6 +119,7 @@ pub(super) fn factorise<W: OnRanks>(
         progress.warn_once(&format!("warning: {warning}"));
     }
     let (matrix, unstored, workload) = (matrix.as_ref(), RefCell::default(), PhantomData);
+    let models = options.models(&topology, policies.len());
     let series = Series::<W> {
         options,
         policies,
@@ -129,6 +130,7 @@ pub(super) fn factorise<W: OnRanks>(
         meter,
         problem,
         matrix,
+        models,
         unstored,
         workload,
     };
@@ -170,6 +172,8 @@ pub(super) struct Series<'a, W> {
     meter: Option<EnergyMeter>,
     pub(super) problem: Problem,
     pub(super) matrix: &'a (dyn Entries + Send + Sync),
+    /// What the runs with each policy have learned.
+    pub(super) models: Vec<Arc<Models>>,
     /// What was not stored.
     pub(super) unstored: RefCell<Vec<ModelError>>,
     workload: PhantomData<fn() -> W>,
@@ -190,9 +194,9 @@ impl<W: Workload> Series<'_, W> {
             for (place, given) in self.policies.iter().enumerate() {
                 let before = round * self.policies.len() + place;
                 let (runtime, measured) = match alone && round >= warm_up {
-                    true => self.run(given, W::NAME, before)?,
+                    true => self.run(place, W::NAME, before)?,
                     false => self
-                        .run(given, &format!("{} {name}, {given}", W::NAME), before)
+                        .run(place, &format!("{} {name}, {given}", W::NAME), before)
                         .wrap_err_with(|| format!("{given}, {name}"))?,
                 };
                 if round < warm_up {
@@ -216,12 +220,13 @@ impl<W: Workload> Series<'_, W> {
         }
     }
 
-    /// A run with its own runtime, after `before` others.
-    fn run(&self, policy: &str, what: &str, before: usize) -> miette::Result<(Runtime, Measured)> {
+    /// A run with a policy and its own runtime, after `before` others.
+    fn run(&self, place: usize, what: &str, before: usize) -> miette::Result<(Runtime, Measured)> {
         let Series { progress, helpers, matrix, problem, .. } = self;
+        let policy = &*self.policies[place];
         let matrix: &(dyn Entries + Sync) = *matrix;
         log::of_run(policy);
-        let runtime = self.options.start(&self.registry, &self.topology, policy)?;
+        let runtime = self.options.start(&self.registry, &self.topology, policy, &self.models[place])?;
         let tiles = progress.phase("making the tiles", || helpers.install(|| W::cut(matrix, problem.tile_size)));
         // Sizes far beyond memory would overflow.
         let tasks = W::tasks(problem.tiles as f64) as u64;

@@ -52,7 +52,8 @@ pub(super) struct Options {
     repeat: Option<usize>,
 
     /// Number of runs with each policy before those that count: in the first run of a process, kernels of devices are
-    /// compiled
+    /// compiled, and only stored models say how long tasks take; later runs with a policy know what its earlier ones
+    /// measured
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["contexts", "goals", "swap_to"])]
     pub(super) warm_up: usize,
 
@@ -96,7 +97,8 @@ pub(super) struct Options {
 
     /// Store the measured durations of tasks in the performance models, for later runs; see `sched model`
     ///
-    /// Schedulers that decide by expected durations use the stored models and the measurements of the run.
+    /// Schedulers that decide by expected durations use the stored models, and what runs with their policy measured
+    /// before. With this option, they use what all runs measured.
     #[arg(long)]
     pub(super) calibrate: bool,
 
@@ -238,11 +240,19 @@ impl Options {
         Ok(Store::new(directory, Fingerprint::of_this_machine(topology)))
     }
 
-    /// The performance models of a run, loaded from the store.
-    fn models(&self, topology: &Topology) -> Models {
-        let Ok(store) = self.store(topology) else { return Models::in_memory() };
-        let models = Models::with_store(store);
-        if self.calibrate { models } else { models.read_only() }
+    /// The performance models of the runs with each of `policies` policies, loaded from the store. What one run measures
+    /// the next with that policy knows; the others do not, unless it is stored, so that no policy learns by runs of
+    /// others.
+    pub(super) fn models(&self, topology: &Topology, policies: usize) -> Vec<Arc<Models>> {
+        let loaded = || match self.store(topology) {
+            Err(_) => Models::in_memory(),
+            Ok(store) if self.calibrate => Models::with_store(store),
+            Ok(store) => Models::with_store(store).read_only(),
+        };
+        match self.calibrate {
+            true => vec![Arc::new(loaded()); policies],
+            false => (0..policies).map(|_| Arc::new(loaded())).collect(),
+        }
     }
 
     /// Starts a runtime.
@@ -251,6 +261,7 @@ impl Options {
         registry: &Arc<Registry>,
         topology: &Topology,
         policy: &str,
+        models: &Arc<Models>,
     ) -> Result<Runtime, StartError> {
         let mut builder = Runtime::builder()
             .registry(Arc::clone(registry))
@@ -261,7 +272,7 @@ impl Options {
             .seed(self.seed())
             .quiet_period(self.quiet_period)
             .devices(self.devices.choice())
-            .models(Arc::new(self.models(topology)));
+            .models(Arc::clone(models));
         builder = self.tasks.set(builder);
         if let Some(nodes) = self.memory_nodes {
             builder = builder.memory_nodes(nodes);
@@ -310,6 +321,7 @@ impl Options {
         registry: &Arc<Registry>,
         topology: &Topology,
     ) -> miette::Result<Vec<String>> {
-        start_all(policies, |policy| self.start(registry, topology, policy))
+        let models = self.models(topology, 1).swap_remove(0);
+        start_all(policies, |policy| self.start(registry, topology, policy, &models))
     }
 }

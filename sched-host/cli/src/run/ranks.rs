@@ -243,7 +243,8 @@ impl Together<'_> {
         // Checked before anything runs.
         options.try_all(self.options.swap_to.as_slice(), &self.registry, &self.topology)?;
         self.problem.workers = options.worker_count(&self.topology);
-        let start = || options.start(&self.registry, &self.topology, &policy);
+        let models = options.models(&self.topology, 1).swap_remove(0);
+        let start = || options.start(&self.registry, &self.topology, &policy, &models);
         let (problem, ranks, topology) = (&self.problem, self.ranks, &self.topology);
         let body = |cluster: &Cluster| on_rank::<W>(cluster, matrix, problem, (&options, ranks, topology));
         let outcome = match self.ranks.launch(start, body)? {
