@@ -34,10 +34,12 @@
 
 mod hold;
 mod kernels;
+mod pins;
 mod queue;
 mod settings;
 
 pub use hold::{Held, hold_copies, hold_kernels};
+pub use pins::pinned;
 pub use settings::Settings;
 
 use kernels::Kernel;
@@ -45,7 +47,7 @@ use queue::{Operation, Queues, Work};
 use sched_core::Arch;
 use sched_core::driver::{
     BufferId, DeviceInfo, DeviceMemory, DeviceNumber, Devices, Direction, DriverError, DriverErrorKind, DriverInfo,
-    DriverOf, Finished, Found, HostMemory, KernelId, Launch, ModuleId, Order, RawObject, Rows, Source, Token,
+    DriverOf, Finished, Found, HostMemory, KernelId, Launch, ModuleId, Order, RawObject, Rows, Source, SpanId, Token,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -277,6 +279,19 @@ impl sched_core::driver::Device for FakeDevice {
 
     fn mark(&self, queue: u32) -> Result<Token, DriverError> {
         self.start(Order { queue, after: &[] }, Work::Nothing)
+    }
+
+    /// Libraries compute on the host when they are called, so what they put into a queue takes no time there.
+    fn begin_span(&self, _queue: u32) -> Result<SpanId, DriverError> {
+        self.0.check().map(|()| SpanId(0))
+    }
+
+    fn pin(&self, memory: HostMemory, bytes: u64) -> Result<(), DriverError> {
+        self.0.check().and_then(|()| pins::pin(self.0.number, memory.first().addr(), bytes))
+    }
+
+    fn unpin(&self, memory: HostMemory) {
+        pins::unpin(self.0.number, memory.first().addr());
     }
 
     fn poll(&self, token: Token) -> Result<Option<Finished>, DriverError> {

@@ -1,5 +1,6 @@
 //! Devices as workers: what tasks compute on them, and what becomes of tasks when devices fail.
 
+mod ahead;
 mod bench;
 mod choices;
 mod cublas;
@@ -10,6 +11,7 @@ mod failures;
 mod kernel_cache;
 mod needs;
 mod overlap;
+mod pinning;
 mod programs;
 mod ranks;
 mod room;
@@ -37,7 +39,7 @@ __kernel void axpy(__global const double *x, uint from, __global double *y, uint
 fn registry() -> Arc<Registry> {
     static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
     let registry = REGISTRY.get_or_init(|| {
-        Settings { devices: 18, memory: 1 << 20, single_only: 1, without_threads: 1, ..Settings::default() }.install();
+        Settings { devices: 23, memory: 1 << 20, single_only: 1, without_threads: 1, ..Settings::default() }.install();
         let mut registry = Registry::compiled_in();
         registry.add_driver::<FakeDriver>("tests");
         Arc::new(registry)
