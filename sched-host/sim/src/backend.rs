@@ -4,15 +4,15 @@
 //! them afterwards.
 
 use super::ahead::Progress;
+use super::copies::Copies;
 use super::lengths::{Lengths, NEVER, Row};
-use super::memory::Replicas;
 use super::noise::Luck;
 use super::platform::Platform;
 use super::power::Draws;
 use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
 use sched_core::{Estimate, MemoryNode, Passage, Route, SharedSet, Time, WorkerId};
-use sched_graph::{Access, DataId, Dependencies, TaskGraph, TaskId};
+use sched_graph::{Access, Dependencies, TaskGraph, TaskId};
 use sched_tree::{Services, TreeObserver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -38,8 +38,8 @@ pub(super) struct SimBackend {
     /// Whether components see submitted tasks before they are ready: only if all tasks are pushed into one tree.
     pub(super) foresees: bool,
     pub(super) platform: Arc<Platform>,
-    /// Replicas of all data; `None` if there is only one memory node.
-    pub(super) replicas: Option<Mutex<Replicas>>,
+    /// Where copies of data are; `None` if there is only one memory node.
+    pub(super) copies: Option<Arc<Copies>>,
     notes: Mutex<Notes>,
     /// Whether `notes` has any.
     noted: AtomicBool,
@@ -61,14 +61,6 @@ pub(super) struct Prefetch {
     pub(super) task: TaskId,
 }
 
-/// The memory node to copy data from.
-#[derive(Clone, Copy)]
-pub(super) struct Source {
-    pub(super) node: MemoryNode,
-    /// Expected length of the transfer in nanoseconds.
-    pub(super) nanos: u64,
-}
-
 impl SimBackend {
     pub(super) fn new(
         graph: Arc<TaskGraph>,
@@ -77,10 +69,8 @@ impl SimBackend {
         lengths: Lengths,
         combined: Vec<Box<[WorkerId]>>,
     ) -> SimBackend {
-        let replicas = (platform.memories.len() > 1).then(|| {
-            let capacities: Vec<Option<u64>> = platform.memories.iter().map(|memory| memory.capacity).collect();
-            Mutex::new(Replicas::new(graph.data.iter().map(|datum| (datum.bytes, datum.home)), &capacities))
-        });
+        let copies = || Arc::new(Copies::new(Arc::clone(&graph), Arc::clone(&platform)));
+        let copies = (platform.memories.len() > 1).then(copies);
         SimBackend {
             now: AtomicU64::new(0),
             sleeping: Arc::new(SharedSet::new(platform.workers.len())),
@@ -95,7 +85,7 @@ impl SimBackend {
             foresees: true,
             graph,
             platform,
-            replicas,
+            copies,
             notes: Mutex::default(),
             noted: AtomicBool::new(false),
             tree_observer: None,
@@ -163,22 +153,6 @@ impl SimBackend {
     /// Data accesses of a task.
     pub(super) fn accesses(&self, task: TaskId) -> &[Access] {
         &self.graph.task(task).accesses
-    }
-
-    /// The memory node from which a copy of the data is cheapest.
-    pub(super) fn source(&self, replicas: &Replicas, data: DataId, to: MemoryNode) -> Source {
-        let (valid, bytes) = (replicas.valid(data), replicas.bytes(data));
-        let mut best = Source { node: replicas.home(data), nanos: u64::MAX };
-        let mut left = valid & !(1 << to.0);
-        while left != 0 {
-            let node = MemoryNode(left.trailing_zeros());
-            left &= left - 1;
-            let nanos = self.platform.expected_transfer(node, to, bytes);
-            if nanos < best.nanos {
-                best = Source { node, nanos };
-            }
-        }
-        best
     }
 }
 
@@ -300,18 +274,16 @@ impl Services for SimBackend {
     }
 
     fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
-        let Some(replicas) = self.replicas.as_ref().filter(|_| self.has_memory(memory_node)) else {
+        let Some(copies) = self.copies.as_ref().filter(|_| self.has_memory(memory_node)) else {
             return Duration::ZERO;
         };
-        let replicas = replicas.lock();
         let read = self.accesses(task_of(task)).iter().filter(|access| access.mode.reads());
-        let missing = read.filter(|access| !replicas.is_valid(access.data, memory_node));
-        let nanos = missing.map(|access| self.source(&replicas, access.data, memory_node).nanos);
+        let nanos = read.map(|access| copies.nanos_to(access.data, memory_node));
         Duration::from_nanos(nanos.fold(0, u64::saturating_add))
     }
 
     fn transfers(&self) -> bool {
-        self.replicas.is_some()
+        self.copies.is_some()
     }
 
     fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {

@@ -18,6 +18,7 @@ mod workers;
 
 use super::backend::{Notes, SimBackend, task_of};
 use super::error::SimError;
+use super::memory::Replicas;
 use super::network::{Network, TransferId};
 use super::outcome::{LinkStats, MemoryStats, SimOutcome, WorkerStats};
 use super::platform::Overheads;
@@ -85,6 +86,8 @@ pub(super) struct Engine<'a> {
     teams: CombinedWorkers<Purpose>,
     workers: Vec<Worker>,
     flights: Flights,
+    /// Replicas of all data; `None` if there is only one memory node.
+    replicas: Option<Replicas>,
     moves: Moves,
     now: u64,
     agenda: Agenda,
@@ -125,6 +128,11 @@ impl<'a> Engine<'a> {
         if !backend.combined().is_empty() {
             teams.begin_use();
         }
+        let replicas = backend.copies.as_ref().map(|copies| {
+            let data = backend.graph.data.iter().map(|datum| (datum.bytes, datum.home));
+            let capacities: Vec<Option<u64>> = platform.memories.iter().map(|memory| memory.capacity).collect();
+            Replicas::new(data, &capacities, Arc::clone(copies))
+        });
         let bandwidth = platform.links.iter().map(|link| link.bandwidth).collect();
         Ok(Engine {
             policy_env,
@@ -138,6 +146,7 @@ impl<'a> Engine<'a> {
             teams,
             workers: workers.collect(),
             flights: Flights::default(),
+            replicas,
             moves: Moves::new(platform.memories.len(), Network::new(bandwidth)),
             backend,
             now: 0,
@@ -380,7 +389,7 @@ impl<'a> Engine<'a> {
         let links = platform.links.iter().zip(&self.moves.link_bytes);
         let links = links.map(|(link, bytes)| LinkStats { name: link.name.clone(), bytes: *bytes });
         let memories = (0..).map(MemoryNode).zip(&platform.memories).map(|(node, memory)| {
-            let peak = backend.replicas.as_ref().map(|replicas| replicas.lock().peak(node));
+            let peak = self.replicas.as_ref().map(|replicas| replicas.peak(node));
             MemoryStats { name: memory.name.clone(), peak: peak.unwrap_or_else(|| graph.bytes()) }
         });
         SimOutcome {

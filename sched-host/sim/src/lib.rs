@@ -33,6 +33,7 @@ mod ahead;
 mod backend;
 pub mod cluster;
 mod context;
+mod copies;
 mod engine;
 mod error;
 mod lengths;

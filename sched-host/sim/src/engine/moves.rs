@@ -121,7 +121,7 @@ impl Moves {
 impl Engine<'_> {
     /// Begins to fetch the data of a flight, after the flights that wait for memory already.
     pub(super) fn fetch(&mut self, flight: FlightId) {
-        if self.backend.replicas.is_none() {
+        if self.replicas.is_none() {
             return self.inputs_complete(flight);
         }
         let memory = self.workers[self.flights[flight].worker.index()].memory;
@@ -145,55 +145,58 @@ impl Engine<'_> {
 
     /// Reserves memory for all data of a flight, or for none. Returns whether there was enough.
     fn reserve(&mut self, flight: FlightId, memory: MemoryNode) -> bool {
-        let backend = Arc::clone(&self.backend);
-        let Some(replicas) = &backend.replicas else { return true };
-        let task = self.flights[flight].task;
-        let accesses = backend.accesses(task);
-        let mut held = replicas.lock();
-        let (mut needed, mut scratch, mut all) = (0, 0, 0);
+        let Engine { replicas: Some(held), backend, flights, moves, .. } = self else { return true };
+        let flight = &mut flights[flight];
+        let accesses = backend.accesses(flight.task);
+        // The scratchpad of a task has memory of its own, beside a replica of the same data.
+        let copies = || accesses.iter().filter(|access| access.mode != AccessMode::Scratch);
+        let (mut needed, mut scratch, mut are_allocated) = (0, 0, true);
         for (at, access) in accesses.iter().enumerate() {
-            let (data, bytes) = (access.data, held.bytes(access.data));
-            // The scratchpad of a task has memory of its own, beside a replica of the same data.
-            let is_replica = |other: &Access| other.data == data && other.mode != AccessMode::Scratch;
+            let data = access.data;
             if access.mode == AccessMode::Scratch {
-                scratch += bytes;
-            } else if !accesses[..at].iter().any(is_replica) && held.home(data) != memory {
-                all += bytes;
-                needed += if held.is_allocated(data, memory) { 0 } else { bytes };
+                scratch += held.bytes(data);
+                continue;
             }
-        }
-        // Replicas that are already there must not be evicted to make room for the others.
-        for access in accesses.iter().filter(|access| access.mode != AccessMode::Scratch) {
-            held.pin(access.data, memory);
+            // Replicas that are already there must not be evicted to make room for the others.
+            held.pin(data, memory);
+            if !held.is_allocated(data, memory) {
+                are_allocated = false;
+                needed += if is_first(accesses, at) { held.bytes(data) } else { 0 };
+            }
         }
         match held.make_room(memory, needed + scratch) {
             Room::Made => {}
             room => {
-                for access in accesses.iter().filter(|access| access.mode != AccessMode::Scratch) {
-                    held.unpin(access.data, memory);
-                }
+                copies().for_each(|access| held.unpin(access.data, memory));
                 if let Room::WriteBack(data) = room {
                     let home = held.home(data);
                     held.pin(data, home);
-                    drop(held);
                     self.request(data, Some(memory), home, Reason::Eviction, None);
                 } else {
                     let capacity = held.room_for_copies(memory);
-                    if all + scratch > capacity {
+                    let away = |(at, access): &(usize, &Access)| {
+                        access.mode != AccessMode::Scratch && held.home(access.data) != memory && is_first(accesses, *at)
+                    };
+                    let bytes = accesses.iter().enumerate().filter(away).map(|(_, access)| held.bytes(access.data));
+                    let needed = bytes.sum::<u64>() + scratch;
+                    if needed > capacity {
                         let memory = backend.platform.memories[memory.index()].name.clone();
-                        self.error = Some(SimError::Task { task: task.0, memory, needed: all + scratch, capacity });
+                        self.error = Some(SimError::Task { task: flight.task.0, memory, needed, capacity });
                     }
                 }
                 return false;
             }
         }
         held.take(memory, scratch);
-        self.flights[flight].scratch = scratch;
+        flight.scratch = scratch;
+        if are_allocated {
+            return true;
+        }
         let cost = if backend.platform.memories[memory.index()].device { self.prices.allocation } else { 0 };
-        for access in accesses.iter().filter(|access| access.mode != AccessMode::Scratch) {
+        for access in copies() {
             if held.allocate(access.data, memory) && cost > 0 {
-                self.moves.allocation = self.moves.allocation.max(self.now) + cost;
-                self.flights[flight].allocated = self.moves.allocation;
+                moves.allocation = moves.allocation.max(self.now) + cost;
+                flight.allocated = moves.allocation;
             }
         }
         true
@@ -201,15 +204,15 @@ impl Engine<'_> {
 
     /// Requests the data that a flight reads and that is not valid on its memory node.
     fn bring_inputs(&mut self, flight: FlightId, memory: MemoryNode) {
-        let backend = Arc::clone(&self.backend);
-        let Some(replicas) = &backend.replicas else { return };
         let task = self.flights[flight].task;
         // One more, so that it does not begin before all are requested.
         self.flights[flight].missing = 1;
-        for access in backend.accesses(task).iter().filter(|access| access.mode.reads()) {
-            if !replicas.lock().is_valid(access.data, memory) {
+        for at in 0..self.backend.accesses(task).len() {
+            let Access { data, mode } = self.backend.accesses(task)[at];
+            let is_valid = || self.replicas.as_ref().is_none_or(|held| held.is_valid(data, memory));
+            if mode.reads() && !is_valid() {
                 self.flights[flight].missing += 1;
-                self.request_for(Waiter::Flight(flight), access.data, memory);
+                self.request_for(Waiter::Flight(flight), data, memory);
             }
         }
         self.no_longer_missing(flight);
@@ -226,8 +229,8 @@ impl Engine<'_> {
     /// Lets `waiter` wait for the transfer that already brings `data`, or for a new one.
     pub(super) fn request_for(&mut self, waiter: Waiter, data: DataId, memory: MemoryNode) {
         let Some(transfer) = self.moves.arriving.get(&(data, memory)).copied() else {
-            if let Some(replicas) = &self.backend.replicas {
-                replicas.lock().pin(data, memory);
+            if let Some(replicas) = &mut self.replicas {
+                replicas.pin(data, memory);
             }
             return self.request(data, None, memory, Reason::Demand, Some(waiter));
         };
@@ -247,10 +250,9 @@ impl Engine<'_> {
     /// Begins to bring the data of a task to a memory node, while it has room without evictions.
     pub(super) fn prefetch(&mut self, memory: MemoryNode, task: TaskId) {
         let backend = Arc::clone(&self.backend);
-        let Some(replicas) = &backend.replicas else { return };
         for access in backend.accesses(task).iter().filter(|access| access.mode.reads()) {
+            let Some(held) = &mut self.replicas else { return };
             let data = access.data;
-            let mut held = replicas.lock();
             if held.is_valid(data, memory) || self.moves.arriving.contains_key(&(data, memory)) {
                 continue;
             }
@@ -258,9 +260,7 @@ impl Engine<'_> {
                 continue;
             }
             held.pin(data, memory);
-            let allocated = held.allocate(data, memory);
-            drop(held);
-            if allocated && backend.platform.memories[memory.index()].device {
+            if held.allocate(data, memory) && backend.platform.memories[memory.index()].device {
                 self.moves.allocation = self.moves.allocation.max(self.now) + self.prices.allocation;
             }
             self.request(data, None, memory, Reason::Prefetch, None);
@@ -270,9 +270,7 @@ impl Engine<'_> {
     /// Writes data home that will not be used any more.
     pub(super) fn settle_unwanted(&mut self) {
         while let Some(data) = self.tasks.take_unwanted() {
-            let backend = Arc::clone(&self.backend);
-            let Some(replicas) = &backend.replicas else { continue };
-            let mut held = replicas.lock();
+            let Some(held) = &mut self.replicas else { continue };
             let Some(from) = held.wont_use(data) else { continue };
             let home = held.home(data);
             if self.moves.arriving.contains_key(&(data, home)) {
@@ -280,7 +278,6 @@ impl Engine<'_> {
                 continue;
             }
             held.pin(data, home);
-            drop(held);
             self.request(data, Some(from), home, Reason::WontUse, None);
         }
     }
@@ -295,18 +292,11 @@ impl Engine<'_> {
         why: Reason,
         waiter: Option<Waiter>,
     ) {
-        let backend = Arc::clone(&self.backend);
-        let Some(replicas) = &backend.replicas else { return };
-        let mut held = replicas.lock();
-        let from = pinned.unwrap_or_else(|| {
-            let from = backend.source(&held, data, to).node;
-            held.pin(data, from);
-            from
-        });
+        let Some(held) = &mut self.replicas else { return };
+        let from = pinned.unwrap_or_else(|| held.pin_source(data, to));
         let (version, waiters) = (held.version(data), waiter.into_iter().collect());
-        drop(held);
         let transfer = self.moves.add(Move { data, from, to, version, why, under_way: false, began: 0, waiters });
-        let on_device = backend.platform.memories[to.index()].device;
+        let on_device = self.backend.platform.memories[to.index()].device;
         if on_device && self.moves.allocation > self.now {
             self.plan(self.moves.allocation, Action::Queue(transfer));
         } else {
@@ -346,7 +336,7 @@ impl Engine<'_> {
     pub(super) fn begin_flow(&mut self, transfer: TransferId) {
         let Move { data, from, to, .. } = *self.moves.get(transfer);
         let bytes = self.backend.graph.data[data.index()].bytes;
-        let platform = Arc::clone(&self.backend.platform);
+        let platform = &self.backend.platform;
         let route = platform.route(from, to);
         for link in &route.links {
             self.moves.link_bytes[*link] += bytes;
@@ -402,14 +392,11 @@ impl Engine<'_> {
         self.moves.free.push(transfer);
         self.moves.arriving.remove(&(data, to));
         self.moves.done += 1;
-        let backend = Arc::clone(&self.backend);
-        let Some(replicas) = &backend.replicas else { return };
-        let mut held = replicas.lock();
+        let Some(held) = &mut self.replicas else { return };
         self.moves.bytes += held.bytes(data);
         let current = held.arrive(data, to, version);
         held.unpin(data, from);
         held.unpin(data, to);
-        drop(held);
         for waiter in waiters {
             match waiter {
                 // A write has overtaken the copy.
@@ -427,4 +414,10 @@ impl Engine<'_> {
         let bytes = self.graph.data[data.index()].bytes;
         self.report(event(Transfer { data, from, to, bytes, why }));
     }
+}
+
+/// Whether the access at this place is the first that is not to a scratchpad of its data.
+fn is_first(accesses: &[Access], at: usize) -> bool {
+    let is_same = |other: &Access| other.data == accesses[at].data && other.mode != AccessMode::Scratch;
+    !accesses[..at].iter().any(is_same)
 }

@@ -230,8 +230,7 @@ impl Engine<'_> {
         let (flight, memory, class) = (self.flights[first], state.memory, state.class);
         let (task, expected) = (flight.task, self.length_of(flight));
         let length = self.real_length_of(flight).saturating_add(self.take_debt());
-        if let Some(replicas) = &self.backend.replicas {
-            let mut replicas = replicas.lock();
+        if let Some(replicas) = &mut self.replicas {
             for access in self.backend.accesses(task).iter().filter(|access| access.mode.writes()) {
                 replicas.write(access.data, memory);
             }
@@ -295,8 +294,7 @@ impl Engine<'_> {
         self.backend.progress.reach(task, Stage::Ended);
         self.changes += 1;
         self.end = self.now;
-        if let Some(replicas) = &self.backend.replicas {
-            let mut replicas = replicas.lock();
+        if let Some(replicas) = &mut self.replicas {
             replicas.give_back(memory, scratch);
             for access in self.backend.accesses(task).iter().filter(|access| access.mode != AccessMode::Scratch) {
                 replicas.unpin(access.data, memory);
