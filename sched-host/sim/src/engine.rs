@@ -19,7 +19,7 @@ mod workers;
 use super::backend::{Notes, SimBackend, task_of};
 use super::error::SimError;
 use super::memory::Replicas;
-use super::network::{Network, TransferId};
+use super::network::TransferId;
 use super::outcome::{LinkStats, MemoryStats, SimOutcome, WorkerStats};
 use super::platform::Overheads;
 use agenda::Agenda;
@@ -60,8 +60,8 @@ enum Action {
     Queue(TransferId),
     /// A transfer begins to use the links.
     Flow(TransferId),
-    /// Some flow arrives, if the network still has this version.
-    Arrive(u32),
+    /// Some flow arrives.
+    Arrive,
     /// A context is changed, unless all of its tasks have ended.
     Change(ChangeId),
     /// The hypervisor looks at the contexts.
@@ -133,7 +133,6 @@ impl<'a> Engine<'a> {
             let capacities: Vec<Option<u64>> = platform.memories.iter().map(|memory| memory.capacity).collect();
             Replicas::new(data, &capacities, Arc::clone(copies))
         });
-        let bandwidth = platform.links.iter().map(|link| link.bandwidth).collect();
         Ok(Engine {
             policy_env,
             contexts,
@@ -147,7 +146,7 @@ impl<'a> Engine<'a> {
             workers: workers.collect(),
             flights: Flights::default(),
             replicas,
-            moves: Moves::new(platform.memories.len(), Network::new(bandwidth)),
+            moves: Moves::new(&platform, backend.graph.data.len()),
             backend,
             now: 0,
             agenda: Agenda::new(),
@@ -217,7 +216,7 @@ impl<'a> Engine<'a> {
             return Err(SimError::Stalled {
                 left: tasks - self.tasks.ended,
                 tasks,
-                nanos: self.now,
+                nanos: self.agenda.last_withdrawn().max(self.now),
                 without_workers: self.without_workers(),
                 nodes: self.survey(),
                 faults: self.faults(),
@@ -248,7 +247,7 @@ impl<'a> Engine<'a> {
             Action::End(worker) => self.end(worker),
             Action::Queue(transfer) => self.queue_transfer(transfer),
             Action::Flow(transfer) => self.begin_flow(transfer),
-            Action::Arrive(version) => self.arrive(version),
+            Action::Arrive => self.arrive(),
             Action::Change(change) => self.change(change),
             Action::Supervise => self.supervise(),
             Action::Deliver(task) => self.deliver(task),
@@ -403,7 +402,7 @@ impl<'a> Engine<'a> {
             memories: memories.collect(),
             transfers: self.moves.done,
             bytes: self.moves.bytes,
-            events: self.events,
+            events: self.events + self.agenda.withdrawn(),
             contexts: self.context_stats(),
             faults: self.faults(),
             governance,

@@ -8,13 +8,14 @@ use super::flights::FlightId;
 use super::{Action, Engine};
 use crate::error::SimError;
 use crate::memory::Room;
-use crate::network::{Network, TransferId};
+use crate::network::{Network, RouteId, TransferId};
+use crate::platform::Platform;
 use sched_core::MemoryNode;
 use sched_graph::{Access, AccessMode, DataId, TaskId};
 use sched_memory::Reason;
 use sched_trace::{Event, Transfer};
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A transfer that has not arrived.
@@ -41,6 +42,8 @@ pub(super) enum Waiter {
     Send(TaskId),
 }
 
+const NO_TRANSFER: TransferId = TransferId(u32::MAX);
+
 /// Transfers from one memory node to another.
 #[derive(Debug, Default)]
 struct Channel {
@@ -55,13 +58,11 @@ pub(super) struct Moves {
     moves: Vec<Move>,
     free: Vec<TransferId>,
     channels: Vec<Channel>,
-    /// The transfer that brings a piece of data to a memory node.
-    arriving: BTreeMap<(DataId, MemoryNode), TransferId>,
+    /// The transfer that brings a piece of data to a memory node, by data, then node; [`NO_TRANSFER`] for none.
+    arriving: Vec<TransferId>,
     /// Flights that wait for memory, by memory node.
     waiting: Vec<VecDeque<FlightId>>,
     network: Network,
-    /// Incremented whenever a flow begins or ends.
-    version: u32,
     arrived: Vec<TransferId>,
     /// Time at which memory can be allocated on a device again.
     allocation: u64,
@@ -71,17 +72,21 @@ pub(super) struct Moves {
 }
 
 impl Moves {
-    pub(super) fn new(memories: usize, network: Network) -> Moves {
+    pub(super) fn new(platform: &Platform, data: usize) -> Moves {
+        let memories = platform.memories.len();
+        let mut network = Network::new(platform.links.iter().map(|link| link.bandwidth).collect());
+        for route in &platform.routes {
+            network.add_route(&route.links, platform.sharing.weight(route.latency));
+        }
         Moves {
             memories,
             moves: Vec::new(),
             free: Vec::new(),
             channels: (0..memories * memories).map(|_| Channel::default()).collect(),
-            arriving: BTreeMap::new(),
+            arriving: vec![NO_TRANSFER; if memories > 1 { data * memories } else { 0 }],
             waiting: vec![VecDeque::new(); memories],
             link_bytes: vec![0; network.links()],
             network,
-            version: 0,
             arrived: Vec::new(),
             allocation: 0,
             done: 0,
@@ -90,7 +95,7 @@ impl Moves {
     }
 
     fn add(&mut self, new: Move) -> TransferId {
-        let key = (new.data, new.to);
+        let (data, to) = (new.data, new.to);
         let id = match self.free.pop() {
             Some(free) => {
                 *self.get_mut(free) = new;
@@ -101,8 +106,18 @@ impl Moves {
                 TransferId(self.moves.len() as u32 - 1)
             }
         };
-        self.arriving.insert(key, id);
+        *self.arriving_at(data, to) = id;
         id
+    }
+
+    fn arriving_at(&mut self, data: DataId, to: MemoryNode) -> &mut TransferId {
+        &mut self.arriving[data.index() * self.memories + to.index()]
+    }
+
+    /// The transfer that brings a piece of data to a memory node, if any.
+    fn arriving(&self, data: DataId, to: MemoryNode) -> Option<TransferId> {
+        let transfer = self.arriving[data.index() * self.memories + to.index()];
+        (transfer != NO_TRANSFER).then_some(transfer)
     }
 
     fn get(&self, transfer: TransferId) -> &Move {
@@ -175,7 +190,9 @@ impl Engine<'_> {
                 } else {
                     let capacity = held.room_for_copies(memory);
                     let away = |(at, access): &(usize, &Access)| {
-                        access.mode != AccessMode::Scratch && held.home(access.data) != memory && is_first(accesses, *at)
+                        access.mode != AccessMode::Scratch
+                            && held.home(access.data) != memory
+                            && is_first(accesses, *at)
                     };
                     let bytes = accesses.iter().enumerate().filter(away).map(|(_, access)| held.bytes(access.data));
                     let needed = bytes.sum::<u64>() + scratch;
@@ -228,7 +245,7 @@ impl Engine<'_> {
 
     /// Lets `waiter` wait for the transfer that already brings `data`, or for a new one.
     pub(super) fn request_for(&mut self, waiter: Waiter, data: DataId, memory: MemoryNode) {
-        let Some(transfer) = self.moves.arriving.get(&(data, memory)).copied() else {
+        let Some(transfer) = self.moves.arriving(data, memory) else {
             if let Some(replicas) = &mut self.replicas {
                 replicas.pin(data, memory);
             }
@@ -253,7 +270,7 @@ impl Engine<'_> {
         for access in backend.accesses(task).iter().filter(|access| access.mode.reads()) {
             let Some(held) = &mut self.replicas else { return };
             let data = access.data;
-            if held.is_valid(data, memory) || self.moves.arriving.contains_key(&(data, memory)) {
+            if held.is_valid(data, memory) || self.moves.arriving(data, memory).is_some() {
                 continue;
             }
             if !held.is_allocated(data, memory) && !held.has_room(memory, held.bytes(data)) {
@@ -273,7 +290,7 @@ impl Engine<'_> {
             let Some(held) = &mut self.replicas else { continue };
             let Some(from) = held.wont_use(data) else { continue };
             let home = held.home(data);
-            if self.moves.arriving.contains_key(&(data, home)) {
+            if self.moves.arriving(data, home).is_some() {
                 held.unpin(data, from);
                 continue;
             }
@@ -336,28 +353,21 @@ impl Engine<'_> {
     pub(super) fn begin_flow(&mut self, transfer: TransferId) {
         let Move { data, from, to, .. } = *self.moves.get(transfer);
         let bytes = self.backend.graph.data[data.index()].bytes;
-        let platform = &self.backend.platform;
-        let route = platform.route(from, to);
-        for link in &route.links {
+        for link in &self.backend.platform.route(from, to).links {
             self.moves.link_bytes[*link] += bytes;
         }
-        let weight = platform.sharing.weight(route.latency);
-        self.moves.network.begin(self.now, transfer, &route.links, bytes, weight);
+        let route = RouteId((from.index() * self.moves.memories + to.index()) as u32);
+        self.moves.network.begin(self.now, transfer, route, bytes);
         self.network_changed();
     }
 
     fn network_changed(&mut self) {
-        self.moves.version = self.moves.version.wrapping_add(1);
-        if let Some(next) = self.moves.network.next() {
-            self.plan(next, Action::Arrive(self.moves.version));
-        }
+        let next = self.moves.network.next();
+        self.agenda.plan_arrival(next);
     }
 
-    /// Finishes the transfers that arrive now, unless the network has changed since `version`.
-    pub(super) fn arrive(&mut self, version: u32) {
-        if version != self.moves.version {
-            return;
-        }
+    /// Finishes the transfers that arrive now.
+    pub(super) fn arrive(&mut self) {
         let mut arrived = std::mem::take(&mut self.moves.arrived);
         self.moves.network.arrived(self.now, &mut arrived);
         self.network_changed();
@@ -390,7 +400,7 @@ impl Engine<'_> {
         let waiters = std::mem::take(&mut self.moves.get_mut(transfer).waiters);
         let Move { data, from, to, version, .. } = *self.moves.get(transfer);
         self.moves.free.push(transfer);
-        self.moves.arriving.remove(&(data, to));
+        *self.moves.arriving_at(data, to) = NO_TRANSFER;
         self.moves.done += 1;
         let Some(held) = &mut self.replicas else { return };
         self.moves.bytes += held.bytes(data);
