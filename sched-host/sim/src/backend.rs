@@ -7,13 +7,14 @@ use super::ahead::Progress;
 use super::copies::Copies;
 use super::lengths::{Lengths, NEVER, Row};
 use super::noise::Luck;
-use super::platform::Platform;
+use super::platform::{Platform, Worker};
 use super::power::Draws;
+use super::specs::{Spec, Specs};
 use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
 use sched_core::{Estimate, MemoryNode, Passage, Route, SharedSet, Time, WorkerId};
 use sched_graph::{Access, Dependencies, TaskGraph, TaskId};
-use sched_tree::{Services, TreeObserver};
+use sched_tree::{CostPlace, ExpectedCost, Services, TreeObserver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -33,6 +34,7 @@ pub(super) struct SimBackend {
     pub(super) luck: Option<Luck>,
     pub(super) draws: Draws,
     pub(super) graph: Arc<TaskGraph>,
+    specs: Specs,
     pub(super) dependencies: Arc<Dependencies>,
     pub(super) progress: Progress,
     /// Whether components see submitted tasks before they are ready: only if all tasks are pushed into one tree.
@@ -83,6 +85,7 @@ impl SimBackend {
             progress: Progress::new(graph.tasks.len()),
             dependencies,
             foresees: true,
+            specs: Specs::of(&graph),
             graph,
             platform,
             copies,
@@ -150,9 +153,23 @@ impl SimBackend {
         memory_node.index() < self.platform.memories.len()
     }
 
+    /// What is read of a task again and again.
+    #[inline]
+    pub(super) fn spec(&self, task: TaskId) -> &Spec {
+        self.specs.get(task)
+    }
+
     /// Data accesses of a task.
+    #[inline]
     pub(super) fn accesses(&self, task: TaskId) -> &[Access] {
-        &self.graph.task(task).accesses
+        self.specs.accesses(&self.graph, task)
+    }
+
+    /// Expected nanoseconds until the data of a task is on a memory node.
+    pub(super) fn transfer_nanos(&self, task: TaskId, memory_node: MemoryNode) -> u64 {
+        let Some(copies) = &self.copies else { return 0 };
+        let read = self.accesses(task).iter().filter(|access| access.mode.reads());
+        read.map(|access| copies.nanos_to_each(access.data)(memory_node)).fold(0, u64::saturating_add)
     }
 }
 
@@ -268,18 +285,38 @@ impl Services for SimBackend {
             None => std::slice::from_ref(&worker),
             Some(team) => self.combined.get(team)?,
         };
-        let task = self.graph.task(task_of(task));
-        let joules = members.iter().map(|member| self.draws.joules(task, workers[member.index()].class, nanos));
+        let kind = self.spec(task_of(task)).kind;
+        let joules = members.iter().map(|member| self.draws.joules(kind, workers[member.index()].class, nanos));
         Some(joules.sum()).filter(|joules: &f64| !joules.is_nan())
     }
 
     fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
-        let Some(copies) = self.copies.as_ref().filter(|_| self.has_memory(memory_node)) else {
-            return Duration::ZERO;
-        };
-        let read = self.accesses(task_of(task)).iter().filter(|access| access.mode.reads());
-        let nanos = read.map(|access| copies.nanos_to(access.data, memory_node));
-        Duration::from_nanos(nanos.fold(0, u64::saturating_add))
+        match self.has_memory(memory_node) {
+            true => Duration::from_nanos(self.transfer_nanos(task_of(task), memory_node)),
+            false => Duration::ZERO,
+        }
+    }
+
+    fn expected_costs(&self, task: &TaskHead, at: &[CostPlace], with_energy: bool, costs: &mut [ExpectedCost]) -> bool {
+        let (row, id) = (Row(task.codelet.load(Relaxed)), task_of(task));
+        for (CostPlace { worker, .. }, cost) in at.iter().zip(&mut *costs) {
+            // Combined workers are asked about one by one.
+            let Some(Worker { class, .. }) = self.platform.workers.get(worker.index()) else { return false };
+            let nanos = self.lengths.nanos(row, *class);
+            *cost = ExpectedCost { length: nanos, ..ExpectedCost::UNKNOWN };
+            if with_energy && nanos != NEVER {
+                cost.energy = self.draws.joules(self.spec(id).kind, *class, nanos);
+            }
+        }
+        if let Some(copies) = &self.copies {
+            for access in self.accesses(id).iter().filter(|access| access.mode.reads()) {
+                let nanos_to = copies.nanos_to_each(access.data);
+                for (CostPlace { memory_node, .. }, cost) in at.iter().zip(&mut *costs) {
+                    cost.transfer = cost.transfer.saturating_add(nanos_to(*memory_node));
+                }
+            }
+        }
+        true
     }
 
     fn transfers(&self) -> bool {

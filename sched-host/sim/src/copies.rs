@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub(super) struct Copies {
     graph: Arc<TaskGraph>,
     platform: Arc<Platform>,
+    /// Number of memory nodes.
+    memories: usize,
     data: Box<[DataCopies]>,
     /// Nanoseconds until a copy is there: by size, set of nodes with a copy, and node.
     nanos: Vec<u64>,
@@ -69,12 +71,12 @@ impl Copies {
             }
             Some(start)
         };
-        let at_home = graph.data.iter().map(|datum| DataCopies {
-            valid: AtomicU64::new(1 << datum.home.0),
-            nanos: start_of(datum.bytes),
-        });
+        let at_home = graph
+            .data
+            .iter()
+            .map(|datum| DataCopies { valid: AtomicU64::new(1 << datum.home.0), nanos: start_of(datum.bytes) });
         let data = at_home.collect();
-        Copies { graph, platform, data, nanos }
+        Copies { graph, platform, memories, data, nanos }
     }
 
     /// The nodes with a valid copy: bit *n* stands for memory node *n*.
@@ -89,13 +91,14 @@ impl Copies {
         self.data[data.index()].valid.store(nodes, Relaxed);
     }
 
-    /// Expected nanoseconds until a node has a valid copy; 0 if it has one.
+    /// Expected nanoseconds until a given node has a valid copy; 0 if it has one.
     #[inline]
-    pub(super) fn nanos_to(&self, data: DataId, to: MemoryNode) -> u64 {
+    pub(super) fn nanos_to_each(&self, data: DataId) -> impl Fn(MemoryNode) -> u64 {
         let copies = &self.data[data.index()];
         let set = copies.valid.load(Relaxed);
-        match copies.nanos {
-            Some(start) => self.nanos[start as usize + set as usize * self.platform.memories.len() + to.index()],
+        let foreseen = copies.nanos.map(|start| &self.nanos[start as usize + set as usize * self.memories..]);
+        move |to| match foreseen {
+            Some(nanos) => nanos[to.index()],
             None if set & 1 << to.0 != 0 => 0,
             None => self.source(data, to).nanos,
         }

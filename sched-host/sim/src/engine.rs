@@ -299,7 +299,7 @@ impl<'a> Engine<'a> {
         self.report(Event::Ready { task: task.submitted(), by });
         self.backend.progress.reach(task, Stage::Ready);
         let context = self.context_of(task);
-        let priority = self.contexts[context].priority(self.graph.task(task).priority);
+        let priority = self.contexts[context].priority(self.backend.spec(task).priority);
         let slot = self.tasks.slot_for(task, priority, &self.backend);
         self.changes += 1;
         self.teams.note_pushed(slot);
@@ -352,7 +352,7 @@ impl<'a> Engine<'a> {
         if self.mail.is_some() && self.takes_message(task, ready) {
             return true;
         }
-        if self.graph.kind_of(self.graph.task(task)).runs {
+        if self.backend.spec(task).runs {
             return false;
         }
         self.report(Event::Passed { task: task.submitted() });

@@ -47,6 +47,7 @@ mod power;
 mod priorities;
 mod recorder;
 mod restrictions;
+mod specs;
 #[cfg(test)]
 mod tests;
 
