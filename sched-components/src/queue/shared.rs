@@ -262,9 +262,11 @@ impl<T, B> SharedQueue<T, B> {
     pub(crate) fn change<A>(&self, change: impl FnOnce(&mut TaskQueue<T>) -> A, changed: impl FnOnce(Change)) -> A {
         let mut queue = self.queue.0.tasks.lock();
         let mut arrived = self.arrived.0.tasks.lock();
-        self.take_over_from(&mut arrived, &mut queue);
+        if self.arrived.0.len.load(Relaxed) != 0 {
+            self.take_over_from(&mut arrived, &mut queue);
+        }
         let answer = change(&mut queue);
-        if !queue.has_only(USUAL) {
+        if !self.is_ranked.load(Relaxed) && !queue.has_only(USUAL) {
             self.rank();
         }
         self.note(&queue, changed);

@@ -146,8 +146,15 @@ impl Weights {
     }
 
     /// The transfer time that counts: the expected one times `transfers`.
+    #[inline]
     pub(super) fn charged(&self, transfer: u64) -> u64 {
-        if self.transfers == 1.0 { transfer } else { (transfer as f64 * self.transfers) as u64 }
+        if self.transfers == 1.0 { transfer } else { self.share_of(transfer) }
+    }
+
+    /// Out of line, since the conversions take longer than all else that a child costs.
+    #[inline(never)]
+    fn share_of(&self, transfer: u64) -> u64 {
+        (transfer as f64 * self.transfers) as u64
     }
 
     /// The best candidate and the earliest end of all; `avail` of all candidates must be known.
@@ -173,7 +180,8 @@ impl Weights {
         }
         let mut best: Option<(f64, &Candidate)> = None;
         for candidate in &*candidates {
-            let fitness = self.fitness(candidate, min_end, max_avail);
+            let Candidate { end, transfer, energy, .. } = *candidate;
+            let fitness = self.fitness(end, transfer, energy, min_end, max_avail);
             if best.is_none_or(|(least, _)| fitness < least) {
                 best = Some((fitness, candidate));
             }
@@ -182,15 +190,17 @@ impl Weights {
         (*best, min_end)
     }
 
-    fn fitness(&self, candidate: &Candidate, min_end: u64, max_avail: u64) -> f64 {
+    /// Fitness of a child that would end at `end`.
+    #[inline]
+    fn fitness(&self, end: u64, transfer: u64, energy: f64, min_end: u64, max_avail: u64) -> f64 {
         // Subtracting before the conversion to floats keeps the precision of long runs.
-        let mut fitness = self.alpha * micros(candidate.end - min_end) + self.gamma * candidate.energy;
+        let mut fitness = self.alpha * micros(end - min_end) + self.gamma * energy;
         // Usually there are no transfers.
-        if candidate.transfer != 0 {
-            fitness += self.beta * micros(candidate.transfer);
+        if transfer != 0 {
+            fitness += self.beta * micros(transfer);
         }
         if self.idle_power != 0.0 {
-            fitness += self.gamma * self.idle_power * micros(candidate.end.saturating_sub(max_avail)) / 1e6;
+            fitness += self.gamma * self.idle_power * micros(end.saturating_sub(max_avail)) / 1e6;
         }
         fitness
     }
@@ -254,19 +264,18 @@ impl Weights {
         let known = || runs.runs.iter().filter(|run| run.length != u64::MAX);
         let end_of = |run: &Run| run.start.saturating_add(run.length);
         let min_end = known().map(end_of).min()?;
-        let mut best: Option<(f64, Candidate)> = None;
+        let mut best: Option<(f64, &Run)> = None;
         for run in known() {
-            let (child, avail) = run.first;
-            let Run { length, transfer, energy, workers, .. } = *run;
-            let child = Child(child);
-            let candidate =
-                Candidate { child, workers, length, transfer, energy, avail, end: end_of(run), asked: true };
-            let fitness = self.fitness(&candidate, min_end, runs.max_avail);
+            let fitness = self.fitness(end_of(run), run.transfer, run.energy, min_end, runs.max_avail);
             if best.is_none_or(|(least, _)| fitness < least) {
-                best = Some((fitness, candidate));
+                best = Some((fitness, run));
             }
         }
-        best.map(|(_, candidate)| candidate)
+        best.map(|(_, run)| {
+            let Run { length, transfer, energy, workers, first: (child, avail), .. } = *run;
+            let end = end_of(run);
+            Candidate { child: Child(child), workers, length, transfer, energy, avail, end, asked: true }
+        })
     }
 }
 

@@ -36,7 +36,7 @@ impl Node<'_> {
         let ask = |first, prospects: &mut [RawProspect]| {
             (table.below)(self.raw.call(), place.id, first, task.raw(), with_energy, prospects.into());
         };
-        in_chunks(place.children, RawProspect::NONE, ask, |child, prospect| each(child, Prospect::read(prospect)));
+        in_chunks(place.children, RawProspect::NONE, ask, |child, prospect| each(child, Prospect::read(&prospect)));
     }
 
     /// [`prospects`](Self::prospects) of runs of neighbouring children with equal ones: calls `each` with the number of
@@ -49,7 +49,7 @@ impl Node<'_> {
             let count =
                 (table.below)(self.raw.call(), self.id(), task.raw(), with_energy, (&mut runs[..]).into()) as usize;
             if count > 0 {
-                return runs.iter().take(count).for_each(|run| each(run.count, Prospect::read(run.prospect)));
+                return runs.iter().take(count).for_each(|run| each(run.count, Prospect::read(&run.prospect)));
             }
         }
         self.prospects(task, with_energy, |_, prospect| each(1, prospect));
@@ -104,7 +104,7 @@ impl Node<'_> {
 
 impl Prospect {
     #[inline]
-    fn read(raw: RawProspect) -> Prospect {
+    fn read(raw: &RawProspect) -> Prospect {
         Prospect {
             able: raw.able,
             length: (raw.length != RawProspect::NONE.length).then_some(raw.length),

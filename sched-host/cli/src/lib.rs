@@ -50,6 +50,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use miette::IntoDiagnostic;
 use output::Output;
 use plugins::PluginOptions;
+use sched_sync::prepare_fences;
 use sched_tree::exit_guard;
 use sched_tree::plugin::set_trial_patience;
 use std::ffi::OsString;
@@ -126,6 +127,8 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return reports::not_understood(&error, json),
     };
+    // Before there is a second thread.
+    prepare_fences();
     reports::set_up();
     log::begin(cli.log_level, json);
     watchdog::begin(cli.patience, json);

@@ -7,7 +7,7 @@ use super::level::Level;
 use super::overrides::{self, Override};
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 use sched_core::{Value, WorkerId, WorkerSet};
-use sched_text::kdl::{Language, Reader, Signature, comment_above};
+use sched_text::kdl::{Language, Reader, Signature};
 use sched_text::{Finding, Findings, Span, did_you_mean};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ fn read_policy(reader: &mut Reader, node: &KdlNode) -> Policy {
         // Distinct names, so that two unnamed policies are not reported as duplicates too.
         (format!("unnamed at byte {}", node.span().offset()), reader.name_span(node))
     });
-    let (doc, source) = (comment_above(node), Some(Arc::clone(reader.source())));
+    let (doc, source) = (reader.comment_above(node), Some(Arc::clone(reader.source())));
     let mut policy = Policy { name, doc, root: Vec::new(), shared: Vec::new(), overrides: Vec::new(), span, source };
     for child in node.iter_children() {
         match child.name().value() {

@@ -85,7 +85,7 @@ impl Lookahead for SimBackend {
 
     fn task(&self, task: u64) -> Option<(Stage, bool, usize, usize)> {
         let task = self.submitted_task(task)?;
-        let passes = !self.graph.kind_of(self.graph.task(task)).runs;
+        let passes = !self.spec(task).runs;
         Some((self.progress.stage(task), passes, self.waiting_for(task).len(), self.accesses(task).len()))
     }
 
@@ -115,10 +115,8 @@ impl Lookahead for SimBackend {
     }
 
     fn copies(&self, data: u64) -> u64 {
-        match (&self.replicas, u32::try_from(data)) {
-            (Some(replicas), Ok(data)) if DataId(data).index() < self.graph.data.len() => {
-                replicas.lock().valid(DataId(data))
-            }
+        match (&self.copies, u32::try_from(data)) {
+            (Some(copies), Ok(data)) if DataId(data).index() < self.graph.data.len() => copies.valid(DataId(data)),
             _ => u64::MAX,
         }
     }

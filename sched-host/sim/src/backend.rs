@@ -4,16 +4,17 @@
 //! them afterwards.
 
 use super::ahead::Progress;
+use super::copies::Copies;
 use super::lengths::{Lengths, NEVER, Row};
-use super::memory::Replicas;
 use super::noise::Luck;
-use super::platform::Platform;
+use super::platform::{Platform, Worker};
 use super::power::Draws;
+use super::specs::{Spec, Specs};
 use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
 use sched_core::{Estimate, MemoryNode, Passage, Route, SharedSet, Time, WorkerId};
-use sched_graph::{Access, DataId, Dependencies, TaskGraph, TaskId};
-use sched_tree::{Services, TreeObserver};
+use sched_graph::{Access, Dependencies, TaskGraph, TaskId};
+use sched_tree::{CostPlace, ExpectedCost, Services, TreeObserver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -33,13 +34,14 @@ pub(super) struct SimBackend {
     pub(super) luck: Option<Luck>,
     pub(super) draws: Draws,
     pub(super) graph: Arc<TaskGraph>,
+    specs: Specs,
     pub(super) dependencies: Arc<Dependencies>,
     pub(super) progress: Progress,
     /// Whether components see submitted tasks before they are ready: only if all tasks are pushed into one tree.
     pub(super) foresees: bool,
     pub(super) platform: Arc<Platform>,
-    /// Replicas of all data; `None` if there is only one memory node.
-    pub(super) replicas: Option<Mutex<Replicas>>,
+    /// Where copies of data are; `None` if there is only one memory node.
+    pub(super) copies: Option<Arc<Copies>>,
     notes: Mutex<Notes>,
     /// Whether `notes` has any.
     noted: AtomicBool,
@@ -61,14 +63,6 @@ pub(super) struct Prefetch {
     pub(super) task: TaskId,
 }
 
-/// The memory node to copy data from.
-#[derive(Clone, Copy)]
-pub(super) struct Source {
-    pub(super) node: MemoryNode,
-    /// Expected length of the transfer in nanoseconds.
-    pub(super) nanos: u64,
-}
-
 impl SimBackend {
     pub(super) fn new(
         graph: Arc<TaskGraph>,
@@ -77,10 +71,8 @@ impl SimBackend {
         lengths: Lengths,
         combined: Vec<Box<[WorkerId]>>,
     ) -> SimBackend {
-        let replicas = (platform.memories.len() > 1).then(|| {
-            let capacities: Vec<Option<u64>> = platform.memories.iter().map(|memory| memory.capacity).collect();
-            Mutex::new(Replicas::new(graph.data.iter().map(|datum| (datum.bytes, datum.home)), &capacities))
-        });
+        let copies = || Arc::new(Copies::new(Arc::clone(&graph), Arc::clone(&platform)));
+        let copies = (platform.memories.len() > 1).then(copies);
         SimBackend {
             now: AtomicU64::new(0),
             sleeping: Arc::new(SharedSet::new(platform.workers.len())),
@@ -93,9 +85,10 @@ impl SimBackend {
             progress: Progress::new(graph.tasks.len()),
             dependencies,
             foresees: true,
+            specs: Specs::of(&graph),
             graph,
             platform,
-            replicas,
+            copies,
             notes: Mutex::default(),
             noted: AtomicBool::new(false),
             tree_observer: None,
@@ -160,25 +153,23 @@ impl SimBackend {
         memory_node.index() < self.platform.memories.len()
     }
 
-    /// Data accesses of a task.
-    pub(super) fn accesses(&self, task: TaskId) -> &[Access] {
-        &self.graph.task(task).accesses
+    /// What is read of a task again and again.
+    #[inline]
+    pub(super) fn spec(&self, task: TaskId) -> &Spec {
+        self.specs.get(task)
     }
 
-    /// The memory node from which a copy of the data is cheapest.
-    pub(super) fn source(&self, replicas: &Replicas, data: DataId, to: MemoryNode) -> Source {
-        let (valid, bytes) = (replicas.valid(data), replicas.bytes(data));
-        let mut best = Source { node: replicas.home(data), nanos: u64::MAX };
-        let mut left = valid & !(1 << to.0);
-        while left != 0 {
-            let node = MemoryNode(left.trailing_zeros());
-            left &= left - 1;
-            let nanos = self.platform.expected_transfer(node, to, bytes);
-            if nanos < best.nanos {
-                best = Source { node, nanos };
-            }
-        }
-        best
+    /// Data accesses of a task.
+    #[inline]
+    pub(super) fn accesses(&self, task: TaskId) -> &[Access] {
+        self.specs.accesses(&self.graph, task)
+    }
+
+    /// Expected nanoseconds until the data of a task is on a memory node.
+    pub(super) fn transfer_nanos(&self, task: TaskId, memory_node: MemoryNode) -> u64 {
+        let Some(copies) = &self.copies else { return 0 };
+        let read = self.accesses(task).iter().filter(|access| access.mode.reads());
+        read.map(|access| copies.nanos_to_each(access.data)(memory_node)).fold(0, u64::saturating_add)
     }
 }
 
@@ -294,24 +285,42 @@ impl Services for SimBackend {
             None => std::slice::from_ref(&worker),
             Some(team) => self.combined.get(team)?,
         };
-        let task = self.graph.task(task_of(task));
-        let joules = members.iter().map(|member| self.draws.joules(task, workers[member.index()].class, nanos));
+        let kind = self.spec(task_of(task)).kind;
+        let joules = members.iter().map(|member| self.draws.joules(kind, workers[member.index()].class, nanos));
         Some(joules.sum()).filter(|joules: &f64| !joules.is_nan())
     }
 
     fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
-        let Some(replicas) = self.replicas.as_ref().filter(|_| self.has_memory(memory_node)) else {
-            return Duration::ZERO;
-        };
-        let replicas = replicas.lock();
-        let read = self.accesses(task_of(task)).iter().filter(|access| access.mode.reads());
-        let missing = read.filter(|access| !replicas.is_valid(access.data, memory_node));
-        let nanos = missing.map(|access| self.source(&replicas, access.data, memory_node).nanos);
-        Duration::from_nanos(nanos.fold(0, u64::saturating_add))
+        match self.has_memory(memory_node) {
+            true => Duration::from_nanos(self.transfer_nanos(task_of(task), memory_node)),
+            false => Duration::ZERO,
+        }
+    }
+
+    fn expected_costs(&self, task: &TaskHead, at: &[CostPlace], with_energy: bool, costs: &mut [ExpectedCost]) -> bool {
+        let (row, id) = (Row(task.codelet.load(Relaxed)), task_of(task));
+        for (CostPlace { worker, .. }, cost) in at.iter().zip(&mut *costs) {
+            // Combined workers are asked about one by one.
+            let Some(Worker { class, .. }) = self.platform.workers.get(worker.index()) else { return false };
+            let nanos = self.lengths.nanos(row, *class);
+            *cost = ExpectedCost { length: nanos, ..ExpectedCost::UNKNOWN };
+            if with_energy && nanos != NEVER {
+                cost.energy = self.draws.joules(self.spec(id).kind, *class, nanos);
+            }
+        }
+        if let Some(copies) = &self.copies {
+            for access in self.accesses(id).iter().filter(|access| access.mode.reads()) {
+                let nanos_to = copies.nanos_to_each(access.data);
+                for (CostPlace { memory_node, .. }, cost) in at.iter().zip(&mut *costs) {
+                    cost.transfer = cost.transfer.saturating_add(nanos_to(*memory_node));
+                }
+            }
+        }
+        true
     }
 
     fn transfers(&self) -> bool {
-        self.replicas.is_some()
+        self.copies.is_some()
     }
 
     fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {

@@ -18,7 +18,8 @@ mod workers;
 
 use super::backend::{Notes, SimBackend, task_of};
 use super::error::SimError;
-use super::network::{Network, TransferId};
+use super::memory::Replicas;
+use super::network::TransferId;
 use super::outcome::{LinkStats, MemoryStats, SimOutcome, WorkerStats};
 use super::platform::Overheads;
 use agenda::Agenda;
@@ -59,8 +60,8 @@ enum Action {
     Queue(TransferId),
     /// A transfer begins to use the links.
     Flow(TransferId),
-    /// Some flow arrives, if the network still has this version.
-    Arrive(u32),
+    /// Some flow arrives.
+    Arrive,
     /// A context is changed, unless all of its tasks have ended.
     Change(ChangeId),
     /// The hypervisor looks at the contexts.
@@ -85,6 +86,8 @@ pub(super) struct Engine<'a> {
     teams: CombinedWorkers<Purpose>,
     workers: Vec<Worker>,
     flights: Flights,
+    /// Replicas of all data; `None` if there is only one memory node.
+    replicas: Option<Replicas>,
     moves: Moves,
     now: u64,
     agenda: Agenda,
@@ -125,7 +128,11 @@ impl<'a> Engine<'a> {
         if !backend.combined().is_empty() {
             teams.begin_use();
         }
-        let bandwidth = platform.links.iter().map(|link| link.bandwidth).collect();
+        let replicas = backend.copies.as_ref().map(|copies| {
+            let data = backend.graph.data.iter().map(|datum| (datum.bytes, datum.home));
+            let capacities: Vec<Option<u64>> = platform.memories.iter().map(|memory| memory.capacity).collect();
+            Replicas::new(data, &capacities, Arc::clone(copies))
+        });
         Ok(Engine {
             policy_env,
             contexts,
@@ -138,7 +145,8 @@ impl<'a> Engine<'a> {
             teams,
             workers: workers.collect(),
             flights: Flights::default(),
-            moves: Moves::new(platform.memories.len(), Network::new(bandwidth)),
+            replicas,
+            moves: Moves::new(&platform, backend.graph.data.len()),
             backend,
             now: 0,
             agenda: Agenda::new(),
@@ -208,7 +216,7 @@ impl<'a> Engine<'a> {
             return Err(SimError::Stalled {
                 left: tasks - self.tasks.ended,
                 tasks,
-                nanos: self.now,
+                nanos: self.agenda.last_withdrawn().max(self.now),
                 without_workers: self.without_workers(),
                 nodes: self.survey(),
                 faults: self.faults(),
@@ -239,7 +247,7 @@ impl<'a> Engine<'a> {
             Action::End(worker) => self.end(worker),
             Action::Queue(transfer) => self.queue_transfer(transfer),
             Action::Flow(transfer) => self.begin_flow(transfer),
-            Action::Arrive(version) => self.arrive(version),
+            Action::Arrive => self.arrive(),
             Action::Change(change) => self.change(change),
             Action::Supervise => self.supervise(),
             Action::Deliver(task) => self.deliver(task),
@@ -291,7 +299,7 @@ impl<'a> Engine<'a> {
         self.report(Event::Ready { task: task.submitted(), by });
         self.backend.progress.reach(task, Stage::Ready);
         let context = self.context_of(task);
-        let priority = self.contexts[context].priority(self.graph.task(task).priority);
+        let priority = self.contexts[context].priority(self.backend.spec(task).priority);
         let slot = self.tasks.slot_for(task, priority, &self.backend);
         self.changes += 1;
         self.teams.note_pushed(slot);
@@ -344,7 +352,7 @@ impl<'a> Engine<'a> {
         if self.mail.is_some() && self.takes_message(task, ready) {
             return true;
         }
-        if self.graph.kind_of(self.graph.task(task)).runs {
+        if self.backend.spec(task).runs {
             return false;
         }
         self.report(Event::Passed { task: task.submitted() });
@@ -380,7 +388,7 @@ impl<'a> Engine<'a> {
         let links = platform.links.iter().zip(&self.moves.link_bytes);
         let links = links.map(|(link, bytes)| LinkStats { name: link.name.clone(), bytes: *bytes });
         let memories = (0..).map(MemoryNode).zip(&platform.memories).map(|(node, memory)| {
-            let peak = backend.replicas.as_ref().map(|replicas| replicas.lock().peak(node));
+            let peak = self.replicas.as_ref().map(|replicas| replicas.peak(node));
             MemoryStats { name: memory.name.clone(), peak: peak.unwrap_or_else(|| graph.bytes()) }
         });
         SimOutcome {
@@ -394,7 +402,7 @@ impl<'a> Engine<'a> {
             memories: memories.collect(),
             transfers: self.moves.done,
             bytes: self.moves.bytes,
-            events: self.events,
+            events: self.events + self.agenda.withdrawn(),
             contexts: self.context_stats(),
             faults: self.faults(),
             governance,

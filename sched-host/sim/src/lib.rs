@@ -33,6 +33,7 @@ mod ahead;
 mod backend;
 pub mod cluster;
 mod context;
+mod copies;
 mod engine;
 mod error;
 mod lengths;
@@ -46,6 +47,7 @@ mod power;
 mod priorities;
 mod recorder;
 mod restrictions;
+mod specs;
 #[cfg(test)]
 mod tests;
 

@@ -5,9 +5,11 @@
 //! also while it is invalid. Replicas that a task uses, or that a transfer reads or writes, are pinned. The others on a
 //! node of limited capacity are in a list, from which the least recently used one is evicted first.
 
+use super::copies::Copies;
 use sched_core::MemoryNode;
 use sched_graph::DataId;
 use sched_memory::{Coherence, State};
+use std::sync::Arc;
 
 /// State of one piece of data.
 #[derive(Clone, Debug)]
@@ -50,6 +52,8 @@ pub(super) struct Replicas {
     nodes: Vec<NodeState>,
     /// By data, then memory node.
     pins: Vec<u16>,
+    /// What others see of the valid replicas.
+    published: Arc<Copies>,
 }
 
 /// Result of [`Replicas::make_room`].
@@ -64,8 +68,13 @@ pub(super) enum Room {
 }
 
 impl Replicas {
-    /// All data at home: the size and home of each; the capacity of each memory node.
-    pub(super) fn new(data: impl Iterator<Item = (u64, MemoryNode)>, capacities: &[Option<u64>]) -> Replicas {
+    /// All data at home: the size and home of each; the capacity of each memory node; where the valid replicas are
+    /// published.
+    pub(super) fn new(
+        data: impl Iterator<Item = (u64, MemoryNode)>,
+        capacities: &[Option<u64>],
+        published: Arc<Copies>,
+    ) -> Replicas {
         let state =
             |(bytes, home): (u64, MemoryNode)| DataState { bytes, home, copies: Coherence::at(home), unwanted: false };
         let data: Vec<DataState> = data.map(state).collect();
@@ -83,7 +92,7 @@ impl Replicas {
         });
         let nodes: Vec<NodeState> = nodes.collect();
         let pins = vec![0; data.len() * nodes.len()];
-        Replicas { data, nodes, pins }
+        Replicas { data, nodes, pins, published }
     }
 
     pub(super) fn bytes(&self, data: DataId) -> u64 {
@@ -96,11 +105,6 @@ impl Replicas {
 
     pub(super) fn version(&self, data: DataId) -> u32 {
         self.data[data.index()].copies.version()
-    }
-
-    /// The nodes with a valid replica: bit *n* stands for memory node *n*.
-    pub(super) fn valid(&self, data: DataId) -> u64 {
-        self.data[data.index()].copies.valid()
     }
 
     pub(super) fn is_valid(&self, data: DataId, node: MemoryNode) -> bool {
@@ -174,6 +178,7 @@ impl Replicas {
         self.unlist(data, node);
         let entry = &mut self.data[data.index()];
         entry.copies.free(node);
+        self.published.set_valid(data, entry.copies.valid());
         let bytes = entry.bytes;
         self.give_back(node, bytes);
     }
@@ -193,13 +198,23 @@ impl Replicas {
         }
     }
 
+    /// Pins the replica from which a copy for another node is cheapest, and returns its node.
+    pub(super) fn pin_source(&mut self, data: DataId, to: MemoryNode) -> MemoryNode {
+        let from = self.published.source_for(data, to);
+        self.pin(data, from);
+        from
+    }
+
     fn pins(&mut self, data: DataId, node: MemoryNode) -> &mut u16 {
         &mut self.pins[data.index() * self.nodes.len() + node.index()]
     }
 
     /// Records the arrival of a copy of the data at `version`. Returns whether no write has overtaken it.
     pub(super) fn arrive(&mut self, data: DataId, node: MemoryNode, version: u32) -> bool {
-        self.data[data.index()].copies.arrive(node, version)
+        let copies = &mut self.data[data.index()].copies;
+        let is_current = copies.arrive(node, version);
+        self.published.set_valid(data, copies.valid());
+        is_current
     }
 
     /// Records a write to the replica on `node`, which invalidates all others.
@@ -207,6 +222,7 @@ impl Replicas {
         let entry = &mut self.data[data.index()];
         let others = entry.copies.allocated() & !(1 << node.0) & !(1 << entry.home.0);
         entry.copies.write(node);
+        self.published.set_valid(data, entry.copies.valid());
         entry.unwanted = false;
         for other in self.node_ids().filter(|other| others & 1 << other.0 != 0) {
             // Invalid replicas are evicted first.
@@ -282,6 +298,9 @@ impl Replicas {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Platform;
+    use sched_graph::{Datum, TaskGraph};
+    use std::time::Duration;
 
     const MAIN: MemoryNode = MemoryNode(0);
     const DEVICE: MemoryNode = MemoryNode(1);
@@ -290,7 +309,10 @@ mod tests {
 
     /// Four pieces of data of 10 bytes at home in main memory, and a device with memory of 25 bytes.
     fn replicas() -> Replicas {
-        Replicas::new((0..4).map(|_| (10, MAIN)), &[None, Some(25)])
+        let mut graph = TaskGraph::new("four");
+        (0..4).for_each(|_| _ = graph.add_data(Datum::new(10)));
+        let copies = Copies::new(graph.into(), Platform::flat(1, Duration::from_millis(1)).into());
+        Replicas::new((0..4).map(|_| (10, MAIN)), &[None, Some(25)], copies.into())
     }
 
     fn bring(replicas: &mut Replicas, data: DataId) {
@@ -332,15 +354,15 @@ mod tests {
         bring(&mut replicas, A);
         bring(&mut replicas, B);
         replicas.write(A, DEVICE);
-        assert_eq!(replicas.valid(A), 0b10);
+        assert_eq!(replicas.published.valid(A), 0b10);
         assert_eq!(replicas.make_room(DEVICE, 10), Room::WriteBack(A));
         // Meanwhile another copy can go.
         assert_eq!(replicas.make_room(DEVICE, 10), Room::Made);
         assert!(replicas.arrive(A, MAIN, 1));
         replicas.unpin(A, DEVICE);
-        assert_eq!(replicas.valid(A), 0b11);
+        assert_eq!(replicas.published.valid(A), 0b11);
         assert_eq!(replicas.make_room(DEVICE, 20), Room::Made);
-        assert_eq!(replicas.valid(A), 0b01);
+        assert_eq!(replicas.published.valid(A), 0b01);
     }
 
     #[test]
@@ -351,7 +373,7 @@ mod tests {
         let version = replicas.version(A);
         replicas.write(A, MAIN);
         assert!(!replicas.arrive(A, DEVICE, version));
-        assert_eq!(replicas.valid(A), 0b01);
+        assert_eq!(replicas.published.valid(A), 0b01);
     }
 
     #[test]

@@ -17,17 +17,22 @@ impl TransferId {
     }
 }
 
-/// The bytes of a transfer on their way over some links.
+/// A way through the network: its place in the list of [`Network::add_route`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct RouteId(pub(super) u32);
+
+impl RouteId {
+    const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The links of flows from one place to another.
 #[derive(Clone, Debug)]
-struct Flow {
-    transfer: TransferId,
+struct Route {
     passages: Vec<Passage>,
     /// Its share of a link, relative to that of other flows.
     weight: f64,
-    /// Bytes that have not arrived.
-    left: f64,
-    /// Bytes per nanosecond.
-    rate: f64,
 }
 
 /// A link that a flow passes.
@@ -37,6 +42,17 @@ struct Passage {
     link: usize,
     /// How often the flow passes it.
     times: f64,
+}
+
+/// The bytes of a transfer on their way over some links.
+#[derive(Clone, Debug)]
+struct Flow {
+    transfer: TransferId,
+    route: RouteId,
+    /// Bytes that have not arrived.
+    left: f64,
+    /// Bytes per nanosecond.
+    rate: f64,
 }
 
 /// A link while bandwidth is shared.
@@ -50,28 +66,65 @@ struct OpenLink {
     count: f64,
 }
 
+/// Maximum number of flows whose rates are remembered.
+const REMEMBERED_FLOWS: usize = 8;
+
+/// Number of sets of flows whose rates are remembered; a power of two.
+const MEMORIES: usize = 1024;
+
+/// The rates of some flows.
+#[derive(Clone, Copy, Default, Debug)]
+struct Memory {
+    /// Their routes in order, in a byte each, from 1; 0 if nothing is remembered.
+    routes: u64,
+    rates: [f64; REMEMBERED_FLOWS],
+}
+
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Network {
     /// Bandwidth of each link in bytes per nanosecond.
     bandwidth: Vec<f64>,
+    routes: Vec<Route>,
     flows: Vec<Flow>,
     /// Time for which [`Flow::left`] holds.
     now: u64,
+    /// Rates that were computed before, since a machine has few routes: each set of flows has one place. Empty before
+    /// the first.
+    remembered: Vec<Memory>,
     /// Scratch: the state of each link.
     open: Vec<OpenLink>,
     /// Scratch: links that flows pass.
     used: Vec<usize>,
-    /// Empty lists with memory, for flows to come.
-    spare: Vec<Vec<Passage>>,
     /// Scratch: whether each flow has its rate.
     settled: Vec<bool>,
 }
 
 impl Network {
     pub(super) fn new(bandwidth: Vec<f64>) -> Network {
-        let open = vec![OpenLink::default(); bandwidth.len()];
-        Network { bandwidth, flows: Vec::new(), now: 0, open, used: Vec::new(), spare: Vec::new(), settled: Vec::new() }
+        Network {
+            open: vec![OpenLink::default(); bandwidth.len()],
+            bandwidth,
+            routes: Vec::new(),
+            flows: Vec::new(),
+            now: 0,
+            remembered: Vec::new(),
+            used: Vec::new(),
+            settled: Vec::new(),
+        }
+    }
+
+    /// Adds a route over `links`, which get numbers from 0. Flows share a link in proportion to their weights.
+    pub(super) fn add_route(&mut self, links: &[usize], weight: f64) -> RouteId {
+        let mut passages: Vec<Passage> = Vec::new();
+        for link in links {
+            match passages.iter_mut().find(|passage| passage.link == *link) {
+                Some(passage) => passage.times += 1.0,
+                None => passages.push(Passage { link: *link, times: 1.0 }),
+            }
+        }
+        self.routes.push(Route { passages, weight });
+        RouteId(self.routes.len() as u32 - 1)
     }
 
     /// Number of links.
@@ -79,17 +132,10 @@ impl Network {
         self.bandwidth.len()
     }
 
-    /// Begins a flow of `bytes` bytes over `links` at `now`. Flows share a link in proportion to their weights.
-    pub(super) fn begin(&mut self, now: u64, transfer: TransferId, links: &[usize], bytes: u64, weight: f64) {
+    /// Begins a flow of `bytes` bytes over a route at `now`.
+    pub(super) fn begin(&mut self, now: u64, transfer: TransferId, route: RouteId, bytes: u64) {
         self.advance(now);
-        let mut passages = self.spare.pop().unwrap_or_default();
-        for link in links {
-            match passages.iter_mut().find(|passage| passage.link == *link) {
-                Some(passage) => passage.times += 1.0,
-                None => passages.push(Passage { link: *link, times: 1.0 }),
-            }
-        }
-        self.flows.push(Flow { transfer, passages, weight, left: bytes as f64, rate: 0.0 });
+        self.flows.push(Flow { transfer, route, left: bytes as f64, rate: 0.0 });
         self.share();
     }
 
@@ -98,14 +144,11 @@ impl Network {
     pub(super) fn arrived(&mut self, now: u64, arrived: &mut Vec<TransferId>) {
         self.advance(now);
         let before = arrived.len();
-        let spare = &mut self.spare;
-        self.flows.retain_mut(|flow| {
+        self.flows.retain(|flow| {
             // Rounding may leave the bytes of half a nanosecond.
             let done = flow.left <= flow.rate * 0.5 + 1e-6;
             if done {
                 arrived.push(flow.transfer);
-                flow.passages.clear();
-                spare.push(std::mem::take(&mut flow.passages));
             }
             !done
         });
@@ -116,8 +159,9 @@ impl Network {
 
     /// Time at which the next flow arrives, if nothing changes before.
     pub(super) fn next(&self) -> Option<u64> {
-        let after = |flow: &Flow| if flow.left <= 0.0 { 0 } else { (flow.left / flow.rate).ceil() as u64 };
-        self.flows.iter().map(after).min().map(|after| self.now.saturating_add(after))
+        let after = |flow: &Flow| if flow.left <= 0.0 { 0.0 } else { flow.left / flow.rate };
+        let first = self.flows.iter().map(after).reduce(f64::min)?;
+        Some(self.now.saturating_add(first.ceil() as u64))
     }
 
     fn advance(&mut self, now: u64) {
@@ -130,21 +174,45 @@ impl Network {
         self.now = now;
     }
 
-    /// Gives each flow its share of the bandwidth.
+    /// Gives each flow its share of the bandwidth, as it was computed the last time for such flows.
     fn share(&mut self) {
+        let Some(routes) = self.routes_of_flows() else { return self.compute_shares() };
+        // Fibonacci hashing: the upper bits depend on all.
+        let at = (routes.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % MEMORIES;
+        if let Some(memory) = self.remembered.get(at).filter(|memory| memory.routes == routes) {
+            return self.flows.iter_mut().zip(&memory.rates).for_each(|(flow, rate)| flow.rate = *rate);
+        }
+        self.compute_shares();
+        self.remembered.resize(MEMORIES, Memory::default());
+        let memory = &mut self.remembered[at];
+        memory.routes = routes;
+        memory.rates.iter_mut().zip(&self.flows).for_each(|(rate, flow)| *rate = flow.rate);
+    }
+
+    /// The routes of all flows in order, as [`Memory::routes`] has them; `None` if they are too many.
+    fn routes_of_flows(&self) -> Option<u64> {
+        if self.flows.len() > REMEMBERED_FLOWS || self.routes.len() > usize::from(u8::MAX) {
+            return None;
+        }
+        Some(self.flows.iter().fold(0, |routes, flow| routes << 8 | u64::from(flow.route.0 + 1)))
+    }
+
+    /// Computes the share of each flow.
+    fn compute_shares(&mut self) {
         self.used.clear();
         for flow in &self.flows {
-            for Passage { link, .. } in &flow.passages {
+            for Passage { link, .. } in &self.routes[flow.route.index()].passages {
                 self.open[*link] = OpenLink { left: self.bandwidth[*link], ..OpenLink::default() };
             }
         }
         for flow in &self.flows {
-            for Passage { link, times } in &flow.passages {
+            let Route { passages, weight } = &self.routes[flow.route.index()];
+            for Passage { link, times } in passages {
                 let open = &mut self.open[*link];
                 if open.count == 0.0 {
                     self.used.push(*link);
                 }
-                open.passing += times * flow.weight;
+                open.passing += times * weight;
                 open.count += times;
             }
         }
@@ -162,23 +230,21 @@ impl Network {
                 }
             }
             for (flow, settled) in self.flows.iter_mut().zip(&mut self.settled) {
+                let Route { passages, weight } = &self.routes[flow.route.index()];
                 let through =
-                    narrowest.is_none_or(|narrowest| flow.passages.iter().any(|passage| passage.link == narrowest));
+                    narrowest.is_none_or(|narrowest| passages.iter().any(|passage| passage.link == narrowest));
                 if *settled || !through {
                     continue;
                 }
-                (flow.rate, *settled) = (share * flow.weight, true);
+                (flow.rate, *settled) = (share * weight, true);
                 unsettled -= 1;
-                for Passage { link, times } in &flow.passages {
+                for Passage { link, times } in passages {
                     let open = &mut self.open[*link];
                     open.left = (open.left - flow.rate * times).max(0.0);
                     open.count -= times;
                     // Rounding must not leave a weight where no flow is left.
-                    open.passing = if open.count > 0.0 {
-                        (open.passing - times * flow.weight).max(f64::MIN_POSITIVE)
-                    } else {
-                        0.0
-                    };
+                    open.passing =
+                        if open.count > 0.0 { (open.passing - times * weight).max(f64::MIN_POSITIVE) } else { 0.0 };
                 }
             }
         }
@@ -195,12 +261,22 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Begins a flow over a route of its own.
+    fn begin(network: &mut Network, now: u64, transfer: u32, links: &[usize], bytes: u64, weight: f64) {
+        let route = network.add_route(links, weight);
+        network.begin(now, TransferId(transfer), route, bytes);
+    }
+
+    fn passages<'n>(network: &'n Network, flow: &Flow) -> &'n [Passage] {
+        &network.routes[flow.route.index()].passages
+    }
+
     #[test]
     fn flows_over_one_link_share_it_and_speed_up_when_one_arrives() {
         let mut network = Network::new(vec![10.0]);
-        network.begin(0, TransferId(1), &[0], 1000, 1.0);
+        begin(&mut network, 0, 1, &[0], 1000, 1.0);
         assert_eq!(network.next(), Some(100));
-        network.begin(50, TransferId(2), &[0], 1000, 1.0);
+        begin(&mut network, 50, 2, &[0], 1000, 1.0);
         // 500 bytes are left of the first, at half the rate.
         assert_eq!((network.rates(), network.next()), (vec![5.0, 5.0], Some(150)));
         let mut arrived = Vec::new();
@@ -214,26 +290,26 @@ mod tests {
     fn what_a_narrow_link_leaves_goes_to_others() {
         // The textbook's case: one flow over a narrow and a wide link, two over the wide one alone.
         let mut network = Network::new(vec![2.0, 12.0]);
-        network.begin(0, TransferId(0), &[0, 1], 1 << 20, 1.0);
-        network.begin(0, TransferId(1), &[1], 1 << 20, 1.0);
-        network.begin(0, TransferId(2), &[1], 1 << 20, 1.0);
+        begin(&mut network, 0, 0, &[0, 1], 1 << 20, 1.0);
+        begin(&mut network, 0, 1, &[1], 1 << 20, 1.0);
+        begin(&mut network, 0, 2, &[1], 1 << 20, 1.0);
         assert_eq!(network.rates(), [2.0, 5.0, 5.0]);
     }
 
     #[test]
     fn flows_share_a_link_by_weight_and_a_limited_one_leaves_the_rest() {
         let mut network = Network::new(vec![12.0, 2.0]);
-        network.begin(0, TransferId(0), &[0], 1 << 20, 3.0);
-        network.begin(0, TransferId(1), &[0], 1 << 20, 1.0);
+        begin(&mut network, 0, 0, &[0], 1 << 20, 3.0);
+        begin(&mut network, 0, 1, &[0], 1 << 20, 1.0);
         assert_eq!(network.rates(), [9.0, 3.0]);
-        network.begin(0, TransferId(2), &[0, 1], 1 << 20, 8.0);
+        begin(&mut network, 0, 2, &[0, 1], 1 << 20, 8.0);
         assert_eq!(network.rates(), [7.5, 2.5, 2.0]);
     }
 
     #[test]
     fn a_link_that_is_passed_twice_carries_half() {
         let mut network = Network::new(vec![6.0]);
-        network.begin(0, TransferId(0), &[0, 0], 600, 1.0);
+        begin(&mut network, 0, 0, &[0, 0], 600, 1.0);
         assert_eq!((network.rates(), network.next()), (vec![3.0], Some(200)));
     }
 
@@ -247,24 +323,42 @@ mod tests {
         ) {
             let bandwidth: Vec<f64> = bandwidth.into_iter().map(f64::from).collect();
             let mut network = Network::new(bandwidth.clone());
-            for (transfer, (route, weight)) in (0..).map(TransferId).zip(&routes) {
+            for (transfer, (route, weight)) in (0..).zip(&routes) {
                 let links: Vec<usize> = route.iter().map(|link| link % bandwidth.len()).collect();
-                network.begin(0, transfer, &links, 1000, f64::from(*weight));
+                begin(&mut network, 0, transfer, &links, 1000, f64::from(*weight));
             }
             let load = |link: usize| network.flows.iter().map(|flow| {
-                flow.passages.iter().filter(|passage| passage.link == link).map(|passage| passage.times * flow.rate).sum::<f64>()
+                passages(&network, flow).iter().filter(|passage| passage.link == link).map(|passage| passage.times * flow.rate).sum::<f64>()
             }).sum::<f64>();
             for (link, most) in bandwidth.iter().enumerate() {
                 prop_assert!(load(link) <= most * (1.0 + 1e-9));
             }
             for flow in &network.flows {
-                let stopped = flow.passages.iter().any(|Passage { link, .. }| {
+                let stopped = passages(&network, flow).iter().any(|Passage { link, .. }| {
                     let full = load(*link) >= bandwidth[*link] * (1.0 - 1e-9);
-                    let through = |other: &&Flow| other.passages.iter().any(|passage| passage.link == *link);
-                    let share = |flow: &Flow| flow.rate / flow.weight;
+                    let through = |other: &&Flow| passages(&network, other).iter().any(|passage| passage.link == *link);
+                    let share = |flow: &Flow| flow.rate / network.routes[flow.route.index()].weight;
                     full && network.flows.iter().filter(through).all(|other| share(other) <= share(flow) * (1.0 + 1e-9))
                 });
                 prop_assert!(stopped, "{flow:?}");
+            }
+        }
+
+        /// Remembered rates are those that are computed.
+        #[test]
+        fn rates_follow_from_the_flows(steps in prop::collection::vec((0u32..5, 1u64..5_000, any::<bool>()), 1..60)) {
+            let mut network = Network::new(vec![6.0, 0.37, 11.0]);
+            for (links, weight) in [(&[0, 2][..], 1.0), (&[1], 1.0), (&[1, 2], 0.3), (&[2, 2], 2.0), (&[0, 1], 1.5)] {
+                network.add_route(links, weight);
+            }
+            for (transfer, (route, bytes, waits)) in (0..).map(TransferId).zip(steps) {
+                network.begin(network.now, transfer, RouteId(route), bytes);
+                if let Some(next) = network.next().filter(|_| waits) {
+                    network.arrived(next, &mut Vec::new());
+                }
+                let rates = network.rates();
+                network.compute_shares();
+                prop_assert_eq!(rates, network.rates());
             }
         }
 
@@ -272,9 +366,9 @@ mod tests {
         fn everything_arrives(sizes in prop::collection::vec((0u64..10_000_000, 0usize..3, 0u64..5_000), 1..20)) {
             let mut network = Network::new(vec![6.0, 0.37, 11.0]);
             let (mut now, mut arrived) = (0, Vec::new());
-            for (transfer, (bytes, link, gap)) in (0..).map(TransferId).zip(&sizes) {
+            for (transfer, (bytes, link, gap)) in (0..).zip(&sizes) {
                 now += gap;
-                network.begin(now, transfer, &[*link], *bytes, 1.0);
+                begin(&mut network, now, transfer, &[*link], *bytes, 1.0);
             }
             while let Some(next) = network.next() {
                 let before = arrived.len();

@@ -1,7 +1,7 @@
 //! Power of workers, looked up once before the simulation.
 
 use super::platform::Platform;
-use sched_graph::{Task, TaskGraph};
+use sched_graph::{KindId, TaskGraph};
 
 /// Watts of a worker while it executes a task, by kind of task and class of workers.
 #[derive(Debug)]
@@ -18,8 +18,11 @@ impl Draws {
         Draws { classes, busy: graph.kinds.iter().flat_map(|kind| of_kind(&kind.name)).collect() }
     }
 
-    /// Energy of a worker for its share of a task in joules; NaN if the platform does not give its power.
-    pub(super) fn joules(&self, task: &Task, class: usize, nanos: u64) -> f64 {
-        self.busy[task.kind.index() * self.classes + class] * (nanos as f64 / 1e9)
+    /// Energy of a worker for its share of a task of this kind in joules; NaN if the platform does not give its power.
+    #[inline]
+    pub(super) fn joules(&self, kind: KindId, class: usize, nanos: u64) -> f64 {
+        let watts = self.busy[kind.index() * self.classes + class];
+        // Most platforms do not give it, and a division takes long.
+        if watts.is_nan() { watts } else { watts * (nanos as f64 / 1e9) }
     }
 }

@@ -41,4 +41,4 @@ pub mod turn;
 pub mod unasked;
 pub mod waiters;
 
-pub use fence::{heavy_fence, light_fence};
+pub use fence::{heavy_fence, light_fence, prepare_fences};

@@ -15,4 +15,3 @@ mod tests;
 
 pub use node::{NodeReader, Signature};
 pub use reader::{Language, Reader};
-pub use syntax::comment_above;

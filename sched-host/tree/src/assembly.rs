@@ -15,7 +15,7 @@ use super::neighbours::ContextFacts;
 use super::node::{NodeParts, ParentLink, TreeNode};
 use super::observer::Observed;
 use super::place::Place;
-use super::prospects;
+use super::prospects::{self, RunPlaces};
 use super::services::Services;
 use super::shared_part::{Joining, SharedPart};
 use super::straight_back::{Saves, StraightBack};
@@ -440,6 +440,7 @@ fn linked(mut nodes: Box<[TreeNode]>, leaves: &Leaves, foresight: Option<&Arc<Fo
         nodes[id].foresight = foresight.cloned();
         nodes[id].first_equals = prospects::first_equals(&nodes[id], &nodes);
         nodes[id].equal_runs = prospects::equal_runs(&nodes[id].first_equals);
+        nodes[id].run_places = RunPlaces::of(&nodes[id], &nodes);
     }
     nodes
 }

@@ -13,7 +13,7 @@ use super::lookahead::{Foresight, GRAPH, SUBMISSION};
 use super::neighbours::NEIGHBOURS;
 use super::observer::NoteKind;
 use super::place::Place;
-use super::prospects::{self, EqualRun, PROSPECTS, WorkerGroup};
+use super::prospects::{self, EqualRun, PROSPECTS, RunPlaces, WorkerGroup};
 use super::routes::ROUTES;
 use super::services::LogLine;
 use super::shared_part::SharedPart;
@@ -76,6 +76,8 @@ pub(super) struct TreeNode {
     pub(super) first_equals: Box<[NodeId]>,
     /// Runs of children with the same prospects for any task.
     pub(super) equal_runs: Box<[EqualRun]>,
+    /// The kinds of workers below these runs, if there are few.
+    pub(super) run_places: Option<RunPlaces>,
     /// Words of worker sets that have workers below.
     pub(super) words: Range<usize>,
     /// Routes from sleepers to children, if they exist.
@@ -185,6 +187,7 @@ impl TreeNode {
             worker_groups: parts.worker_groups,
             first_equals: Box::default(),
             equal_runs: Box::default(),
+            run_places: None,
             teams,
             queued: parts.shared.as_ref().map_or_else(Queued::default, |shared| shared.queued.clone()),
             shared: parts.shared,

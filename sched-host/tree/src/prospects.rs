@@ -5,11 +5,13 @@ use super::LiveTree;
 use super::assembly::TreeEnv;
 use super::ledger::NodeId;
 use super::node::{TreeNode, head, record};
+use super::services::{CostPlace, ExpectedCost};
 use sched_core::abi::extension::{HostProspectRuns, HostProspects, RawProspect, RawProspectRun};
 use sched_core::abi::std_types::RSliceMut;
 use sched_core::abi::wire::{CallRef, place};
 use sched_core::abi::{RawTask, TaskHead};
 use sched_core::{Estimate, MemoryNode, WorkerId, WorkerSet};
+use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) static PROSPECTS: HostProspects = HostProspects { below, here };
 pub(super) static RUNS: HostProspectRuns = HostProspectRuns { below: runs_below };
@@ -71,6 +73,77 @@ pub(super) struct EqualRun {
     count: u32,
 }
 
+/// The kinds of workers below all [runs](EqualRun) of a node, for back ends that know the costs of a task on all of
+/// them at once.
+pub(super) struct RunPlaces {
+    /// A worker of each group below each run.
+    at: Box<[CostPlace]>,
+    /// These groups.
+    groups: Box<[PlacedGroup]>,
+}
+
+/// Like workers below a run.
+struct PlacedGroup {
+    /// Number of the run.
+    run: usize,
+    /// The bit of their architecture.
+    arch: u32,
+    count: u32,
+}
+
+/// Maximum number of groups that a back end is asked about at once.
+const MOST_PLACES: usize = 16;
+
+impl RunPlaces {
+    /// Those of `node`, if it has no combined workers and few groups.
+    pub(super) fn of(node: &TreeNode, nodes: &[TreeNode]) -> Option<RunPlaces> {
+        let of_run = |run: &EqualRun| &nodes[run.first.index()].worker_groups;
+        let groups =
+            || node.equal_runs.iter().enumerate().flat_map(|(run, of)| of_run(of).iter().map(move |it| (run, it)));
+        let place = |(_, workers): (usize, &WorkerGroup)| CostPlace {
+            worker: workers.first,
+            memory_node: MemoryNode(workers.kind.memory_node),
+        };
+        let placed = |(run, workers): (usize, &WorkerGroup)| PlacedGroup {
+            run,
+            arch: 1 << workers.kind.arch,
+            count: workers.count,
+        };
+        let at: Box<[CostPlace]> = groups().map(place).collect();
+        let few = node.teams.is_none() && at.len() <= MOST_PLACES;
+        few.then(|| RunPlaces { at, groups: groups().map(placed).collect() })
+    }
+
+    /// Answers [`runs_below`] for a task that is not restricted. Returns whether the back end knows all costs at once.
+    fn answer(&self, answers: &Answers<'_>, runs: &[EqualRun], into: &mut [RawProspectRun]) -> bool {
+        let mut costs = [ExpectedCost::UNKNOWN; MOST_PLACES];
+        let costs = &mut costs[..self.at.len()];
+        if !answers.tree.services.expected_costs(answers.head, &self.at, answers.with_energy, costs) {
+            return false;
+        }
+        for (run, found) in runs.iter().zip(&mut *into) {
+            *found = RawProspectRun { count: run.count, prospect: RawProspect::NONE };
+        }
+        let archs = answers.head.archs.load(Relaxed);
+        for (workers, cost) in self.groups.iter().zip(costs).filter(|(workers, _)| archs & workers.arch != 0) {
+            let found = &mut into[workers.run].prospect;
+            found.able += workers.count;
+            if cost.length < found.length {
+                (found.length, found.energy) = (cost.length, cost.energy);
+            }
+            if answers.moves {
+                found.transfer = found.transfer.saturating_add(cost.transfer.saturating_mul(u64::from(workers.count)));
+            }
+        }
+        for RawProspectRun { prospect, .. } in &mut into[..runs.len()] {
+            if prospect.able > 1 {
+                prospect.transfer /= u64::from(prospect.able);
+            }
+        }
+        true
+    }
+}
+
 /// Computes [`TreeNode::equal_runs`] from [`TreeNode::first_equals`].
 pub(super) fn equal_runs(first_equals: &[NodeId]) -> Box<[EqualRun]> {
     let runs = first_equals.chunk_by(|one, other| one == other);
@@ -119,6 +192,9 @@ extern "C" fn runs_below(
     }
     let moves = node.place().raw().flags & place::NO_TRANSFERS == 0;
     let mut answers = Answers { tree, head, moves, with_energy, length: None, transfer: None };
+    if node.run_places.as_ref().is_some_and(|places| places.answer(&answers, &node.equal_runs, into)) {
+        return node.equal_runs.len() as u32;
+    }
     for (run, found) in node.equal_runs.iter().zip(into) {
         let prospect = answers.of(&tree.nodes[run.first.index()].worker_groups);
         *found = RawProspectRun { count: run.count, prospect };

@@ -80,6 +80,14 @@ pub trait Services: Send + Sync {
         None
     }
 
+    /// Expected costs of a task on workers of different kinds: what [`expected_length`](Self::expected_length),
+    /// [`expected_transfer`](Self::expected_transfer) and, if requested, [`expected_energy`](Self::expected_energy) say
+    /// of each. Returns false if these are to be called; a back end that answers them at once implements this.
+    fn expected_costs(&self, task: &TaskHead, at: &[CostPlace], with_energy: bool, costs: &mut [ExpectedCost]) -> bool {
+        let _ = (task, at, with_energy, costs);
+        false
+    }
+
     /// Whether data is ever transferred. If not, [`prefetch`](Self::prefetch) is not called.
     fn transfers(&self) -> bool {
         false
@@ -103,6 +111,31 @@ pub trait Services: Send + Sync {
     fn log(&self, line: &LogLine<'_>) {
         line.emit();
     }
+}
+
+/// Where a task may run: a worker, and the memory node that it uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CostPlace {
+    /// A simple worker or a combined one.
+    pub worker: WorkerId,
+    /// Its memory node, or that of its first member.
+    pub memory_node: MemoryNode,
+}
+
+/// Expected costs of a task at one place.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ExpectedCost {
+    /// Length in nanoseconds; [`u64::MAX`] if no model knows it.
+    pub length: u64,
+    /// Length of its transfers in nanoseconds.
+    pub transfer: u64,
+    /// Energy in joules; NaN if no model knows it, or it was not requested.
+    pub energy: f64,
+}
+
+impl ExpectedCost {
+    /// Nothing is known, and nothing is transferred.
+    pub const UNKNOWN: ExpectedCost = ExpectedCost { length: u64::MAX, transfer: 0, energy: f64::NAN };
 }
 
 /// A line that a component wrote to the log.

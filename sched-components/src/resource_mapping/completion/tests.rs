@@ -60,7 +60,7 @@ fn idle_power_counts_the_time_after_all_are_busy() {
         let weights = Weights { idle_power, ..WEIGHTS };
         let mut candidates = candidates;
         weights.choose(Time::ZERO, &mut candidates);
-        candidates.map(|candidate| weights.fitness(&candidate, 50_000, 50_000))
+        candidates.map(|it| weights.fitness(it.end, it.transfer, it.energy, 50_000, 50_000))
     };
     assert_eq!(fitness(0.0), [0.0, 2.0]);
     assert_eq!(fitness(100.0), [0.0, 2.0 + 1000.0 * 100.0 * 2.0 / 1e6], "W · µs / 10⁶ are J, and 1000 µs each");

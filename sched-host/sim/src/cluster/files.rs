@@ -5,7 +5,7 @@ use super::{Cluster, MAX_CLUSTER_WORKERS, MAX_NODES, SharedCores};
 use crate::platform::{self, MAX_WORKERS, Platform, Route, Worker};
 use kdl::{KdlDocument, KdlNode};
 use sched_core::MemoryNode;
-use sched_text::kdl::{Language, Reader, Signature, comment_above};
+use sched_text::kdl::{Language, Reader, Signature};
 use sched_text::quantity::{self, BANDWIDTH, TIME};
 use sched_text::{Finding, Findings};
 use std::path::Path;
@@ -165,7 +165,7 @@ fn read(reader: &mut Reader, document: &KdlDocument) -> Option<Cluster> {
     let name = reader.open(node, &CLUSTER).argument(0, "a name").map(|(name, _)| name);
     let (nodes_so_far, shared, network_of) = (Vec::new(), Vec::new(), Network::default());
     let mut cluster =
-        Cluster { name: name?, doc: comment_above(node), nodes: nodes_so_far, network: network_of, shared };
+        Cluster { name: name?, doc: reader.comment_above(node), nodes: nodes_so_far, network: network_of, shared };
     let mut has_network = false;
     for part in node.iter_children() {
         match part.name().value() {

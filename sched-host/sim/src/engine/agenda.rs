@@ -5,6 +5,8 @@
 //! which are in order by themselves, and only those that fit behind none of them go into a heap. The next entry is the
 //! least of the first ones of all queues and of the heap. (Patience sorting: Mallows, "Patience sorting", SIAM Review
 //! 5(4), 1963.)
+//!
+//! The next arrival of a transfer has a place of its own: each change of the network moves it.
 
 use super::Action;
 use std::cmp::Reverse;
@@ -16,16 +18,28 @@ pub(super) struct Agenda {
     /// Time of the last entry of each pile; decreasing from each pile to the next.
     lasts: [u64; PILES],
     heap: BinaryHeap<Reverse<Entry>>,
-    /// Key of the first entry of each pile, and of the heap; [`NEVER`] for none.
-    firsts: [Key; PILES + 1],
-    /// The pile with the next entry; [`PILES`] for the heap.
+    /// Key of the first entry of each pile, of the heap, and of the next arrival; [`NEVER`] for none.
+    firsts: [Key; PLACES],
+    /// The place of the next entry.
     next: usize,
+    /// Number of arrivals that were planned and then at another time.
+    withdrawn: u64,
+    /// The latest time of these.
+    latest: u64,
     /// Sequence number of the last entry.
     sequence: u64,
 }
 
 /// Number of queues: enough for a few kinds of kernels on a few kinds of workers, and for what is done at once.
-const PILES: usize = 7;
+const PILES: usize = 6;
+
+/// Place of the heap, behind the queues.
+const HEAP: usize = PILES;
+
+/// Place of the next arrival.
+const ARRIVAL: usize = PILES + 1;
+
+const PLACES: usize = PILES + 2;
 
 /// A planned action.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,8 +67,10 @@ impl Agenda {
             piles: [const { VecDeque::new() }; PILES],
             lasts: [0; PILES],
             heap: BinaryHeap::new(),
-            firsts: [NEVER; PILES + 1],
+            firsts: [NEVER; PLACES],
             next: 0,
+            withdrawn: 0,
+            latest: 0,
             sequence: 0,
         }
     }
@@ -62,9 +78,10 @@ impl Agenda {
     /// The next action.
     #[inline]
     pub(super) fn peek(&self) -> Option<Action> {
-        match self.piles.get(self.next) {
-            Some(pile) => pile.front().map(|entry| entry.action),
-            None => self.heap.peek().map(|Reverse(entry)| entry.action),
+        match self.next {
+            HEAP => self.heap.peek().map(|Reverse(entry)| entry.action),
+            ARRIVAL => Some(Action::Arrive),
+            pile => self.piles[pile].front().map(|entry| entry.action),
         }
     }
 
@@ -82,7 +99,7 @@ impl Agenda {
         let entry = Entry { time, sequence: self.sequence, action };
         let key = entry.key();
         let fits = self.lasts.iter().position(|last| *last <= time);
-        let at = fits.unwrap_or(PILES);
+        let at = fits.unwrap_or(HEAP);
         match self.piles.get_mut(at) {
             Some(pile) => {
                 self.lasts[at] = time;
@@ -98,33 +115,71 @@ impl Agenda {
         }
     }
 
+    /// Plans the next arrival for this time, or for none, instead of the time for which it was planned.
+    pub(super) fn plan_arrival(&mut self, time: Option<u64>) {
+        let before = std::mem::replace(&mut self.firsts[ARRIVAL], NEVER);
+        if before != NEVER {
+            self.withdrawn += 1;
+            self.latest = self.latest.max((before >> 64) as u64);
+        }
+        if let Some(time) = time {
+            self.sequence += 1;
+            self.firsts[ARRIVAL] = Key::from(time) << 64 | Key::from(self.sequence);
+        }
+        self.next = match self.next {
+            ARRIVAL => self.least(),
+            next => self.lesser(next, ARRIVAL),
+        };
+    }
+
+    /// Number of arrivals that were planned and did not come about.
+    pub(super) fn withdrawn(&self) -> u64 {
+        self.withdrawn
+    }
+
+    /// The latest time of these.
+    pub(super) fn last_withdrawn(&self) -> u64 {
+        self.latest
+    }
+
+    /// The one of two places whose first entry is next.
+    #[inline]
+    fn lesser(&self, one: usize, other: usize) -> usize {
+        if self.firsts[other] < self.firsts[one] { other } else { one }
+    }
+
+    /// The place of the next entry. Of pairs, so that the processor compares some of them at once.
+    #[inline]
+    fn least(&self) -> usize {
+        const { assert!(PLACES == 8) };
+        let (low, high) = (self.lesser(0, 1), self.lesser(2, 3));
+        let (others, last) = (self.lesser(4, 5), self.lesser(6, 7));
+        self.lesser(self.lesser(low, high), self.lesser(others, last))
+    }
+
     /// Takes the next action, with its time.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(u64, Action)> {
         let at = self.next;
-        let (entry, first) = match self.piles.get_mut(at) {
-            Some(pile) => {
-                let entry = pile.pop_front()?;
+        let (time, action, first) = match at {
+            HEAP => {
+                let Reverse(Entry { time, action, .. }) = self.heap.pop()?;
+                (time, action, self.heap.peek().map_or(NEVER, |Reverse(entry)| entry.key()))
+            }
+            ARRIVAL => ((self.firsts[ARRIVAL] >> 64) as u64, Action::Arrive, NEVER),
+            _ => {
+                let pile = &mut self.piles[at];
+                let Entry { time, action, .. } = pile.pop_front()?;
                 if pile.is_empty() {
                     // No action is planned in the past, so every later one fits behind this.
-                    self.lasts[at] = entry.time;
+                    self.lasts[at] = time;
                 }
-                (entry, pile.front().map_or(NEVER, Entry::key))
-            }
-            None => {
-                let Reverse(entry) = self.heap.pop()?;
-                (entry, self.heap.peek().map_or(NEVER, |Reverse(entry)| entry.key()))
+                (time, action, pile.front().map_or(NEVER, Entry::key))
             }
         };
         self.firsts[at] = first;
-        let mut next = 0;
-        for other in 1..=PILES {
-            if self.firsts[other] < self.firsts[next] {
-                next = other;
-            }
-        }
-        self.next = next;
-        Some((entry.time, entry.action))
+        self.next = self.least();
+        Some((time, action))
     }
 }
 
@@ -133,6 +188,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use sched_core::WorkerId;
+    use std::collections::BTreeMap;
 
     /// Delays of the actions that each performed action plans, some of them as if by kernels of a few kinds.
     fn delays() -> impl Strategy<Value = Vec<Vec<u64>>> {
@@ -162,6 +218,32 @@ mod tests {
                 prop_assert_eq!(agenda.pop(), Some((time, Action::Host(WorkerId(number)))));
             }
             prop_assert!(agenda.peek().is_none() && agenda.pop().is_none());
+        }
+
+        /// The last plan of an arrival holds, and all others are counted.
+        #[test]
+        fn an_arrival_comes_when_it_was_planned_last(delays in prop::collection::vec((0..90_u64, 0..90_u64), 1..100)) {
+            let mut agenda = Agenda::new();
+            let mut planned: BTreeMap<(u64, u32), Action> = BTreeMap::new();
+            let (mut now, mut number, mut arrivals) = (0, 0, 0);
+            for (delay, arrival) in delays {
+                agenda.push(now + delay, Action::Host(WorkerId(number)));
+                planned.insert((now + delay, number), Action::Host(WorkerId(number)));
+                planned.retain(|_, action| *action != Action::Arrive);
+                agenda.plan_arrival((arrival > 9).then_some(now + arrival));
+                if arrival > 9 {
+                    planned.insert((now + arrival, number + 1), Action::Arrive);
+                    arrivals += 1;
+                }
+                number += 2;
+                prop_assert_eq!(agenda.next_time(), planned.first_key_value().map(|((time, _), _)| *time));
+                let first = planned.pop_first().map(|((time, _), action)| (time, action));
+                prop_assert_eq!(agenda.pop(), first);
+                now = first.map_or(now, |(time, _)| time);
+                arrivals -= u64::from(first.is_some_and(|(_, action)| action == Action::Arrive));
+            }
+            let left = planned.values().filter(|action| **action == Action::Arrive).count() as u64;
+            prop_assert_eq!(agenda.withdrawn() + left, arrivals);
         }
     }
 }

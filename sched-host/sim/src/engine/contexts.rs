@@ -131,7 +131,7 @@ impl LiveContext {
 impl Engine<'_> {
     /// The context of a task.
     pub(super) fn context_of(&self, task: TaskId) -> usize {
-        self.graph.task(task).context.index()
+        self.backend.spec(task).context.index()
     }
 
     /// Records the submission of a task, which may be the first of its context.

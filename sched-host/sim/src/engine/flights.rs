@@ -15,6 +15,8 @@ pub(super) struct Flight {
     pub(super) task: TaskId,
     pub(super) slot: &'static Slot,
     pub(super) worker: WorkerId,
+    /// Expected execution time in nanoseconds.
+    pub(super) length: u64,
     /// Combined worker that executes it, led by [`worker`](Self::worker).
     pub(super) combined: Option<WorkerId>,
     /// Number of transfers that it waits for.
@@ -28,9 +30,9 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// The task in this slot, pulled by a worker.
-    pub(super) fn new(task: TaskId, slot: &'static Slot, worker: WorkerId) -> Flight {
-        Flight { task, slot, worker, combined: None, missing: 0, allocated: 0, ready: None, scratch: 0 }
+    /// The task in this slot, pulled by a worker, with its expected execution time there.
+    pub(super) fn new(task: TaskId, slot: &'static Slot, worker: WorkerId, length: u64) -> Flight {
+        Flight { task, slot, worker, length, combined: None, missing: 0, allocated: 0, ready: None, scratch: 0 }
     }
 
     /// The flight for a combined worker that its worker leads.

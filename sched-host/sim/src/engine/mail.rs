@@ -161,9 +161,7 @@ impl Engine<'_> {
 
     /// Posts a message once its data is at home.
     fn send(&mut self, task: TaskId) {
-        let backend = Arc::clone(&self.backend);
-        let missing = backend.replicas.as_ref().zip(backend.accesses(task).first()).and_then(|(replicas, access)| {
-            let replicas = replicas.lock();
+        let missing = self.replicas.as_ref().zip(self.backend.accesses(task).first()).and_then(|(replicas, access)| {
             let home = replicas.home(access.data);
             (!replicas.is_valid(access.data, home)).then_some((access.data, home))
         });
@@ -183,10 +181,8 @@ impl Engine<'_> {
 
     /// Ends a task whose message has been sent, or has arrived and is awaited, and adds those that this made ready.
     fn end_message(&mut self, task: TaskId, ready: &mut VecDeque<TaskId>) {
-        let backend = Arc::clone(&self.backend);
-        if let Some(replicas) = &backend.replicas {
-            let mut replicas = replicas.lock();
-            for access in backend.accesses(task).iter().filter(|access| access.mode.writes()) {
+        if let Some(replicas) = &mut self.replicas {
+            for access in self.backend.accesses(task).iter().filter(|access| access.mode.writes()) {
                 let home = replicas.home(access.data);
                 replicas.write(access.data, home);
             }

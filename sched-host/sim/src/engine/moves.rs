@@ -8,13 +8,14 @@ use super::flights::FlightId;
 use super::{Action, Engine};
 use crate::error::SimError;
 use crate::memory::Room;
-use crate::network::{Network, TransferId};
+use crate::network::{Network, RouteId, TransferId};
+use crate::platform::Platform;
 use sched_core::MemoryNode;
 use sched_graph::{Access, AccessMode, DataId, TaskId};
 use sched_memory::Reason;
 use sched_trace::{Event, Transfer};
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A transfer that has not arrived.
@@ -41,6 +42,8 @@ pub(super) enum Waiter {
     Send(TaskId),
 }
 
+const NO_TRANSFER: TransferId = TransferId(u32::MAX);
+
 /// Transfers from one memory node to another.
 #[derive(Debug, Default)]
 struct Channel {
@@ -55,13 +58,11 @@ pub(super) struct Moves {
     moves: Vec<Move>,
     free: Vec<TransferId>,
     channels: Vec<Channel>,
-    /// The transfer that brings a piece of data to a memory node.
-    arriving: BTreeMap<(DataId, MemoryNode), TransferId>,
+    /// The transfer that brings a piece of data to a memory node, by data, then node; [`NO_TRANSFER`] for none.
+    arriving: Vec<TransferId>,
     /// Flights that wait for memory, by memory node.
     waiting: Vec<VecDeque<FlightId>>,
     network: Network,
-    /// Incremented whenever a flow begins or ends.
-    version: u32,
     arrived: Vec<TransferId>,
     /// Time at which memory can be allocated on a device again.
     allocation: u64,
@@ -71,17 +72,21 @@ pub(super) struct Moves {
 }
 
 impl Moves {
-    pub(super) fn new(memories: usize, network: Network) -> Moves {
+    pub(super) fn new(platform: &Platform, data: usize) -> Moves {
+        let memories = platform.memories.len();
+        let mut network = Network::new(platform.links.iter().map(|link| link.bandwidth).collect());
+        for route in &platform.routes {
+            network.add_route(&route.links, platform.sharing.weight(route.latency));
+        }
         Moves {
             memories,
             moves: Vec::new(),
             free: Vec::new(),
             channels: (0..memories * memories).map(|_| Channel::default()).collect(),
-            arriving: BTreeMap::new(),
+            arriving: vec![NO_TRANSFER; if memories > 1 { data * memories } else { 0 }],
             waiting: vec![VecDeque::new(); memories],
             link_bytes: vec![0; network.links()],
             network,
-            version: 0,
             arrived: Vec::new(),
             allocation: 0,
             done: 0,
@@ -90,7 +95,7 @@ impl Moves {
     }
 
     fn add(&mut self, new: Move) -> TransferId {
-        let key = (new.data, new.to);
+        let (data, to) = (new.data, new.to);
         let id = match self.free.pop() {
             Some(free) => {
                 *self.get_mut(free) = new;
@@ -101,8 +106,18 @@ impl Moves {
                 TransferId(self.moves.len() as u32 - 1)
             }
         };
-        self.arriving.insert(key, id);
+        *self.arriving_at(data, to) = id;
         id
+    }
+
+    fn arriving_at(&mut self, data: DataId, to: MemoryNode) -> &mut TransferId {
+        &mut self.arriving[data.index() * self.memories + to.index()]
+    }
+
+    /// The transfer that brings a piece of data to a memory node, if any.
+    fn arriving(&self, data: DataId, to: MemoryNode) -> Option<TransferId> {
+        let transfer = self.arriving[data.index() * self.memories + to.index()];
+        (transfer != NO_TRANSFER).then_some(transfer)
     }
 
     fn get(&self, transfer: TransferId) -> &Move {
@@ -121,7 +136,7 @@ impl Moves {
 impl Engine<'_> {
     /// Begins to fetch the data of a flight, after the flights that wait for memory already.
     pub(super) fn fetch(&mut self, flight: FlightId) {
-        if self.backend.replicas.is_none() {
+        if self.replicas.is_none() {
             return self.inputs_complete(flight);
         }
         let memory = self.workers[self.flights[flight].worker.index()].memory;
@@ -145,55 +160,60 @@ impl Engine<'_> {
 
     /// Reserves memory for all data of a flight, or for none. Returns whether there was enough.
     fn reserve(&mut self, flight: FlightId, memory: MemoryNode) -> bool {
-        let backend = Arc::clone(&self.backend);
-        let Some(replicas) = &backend.replicas else { return true };
-        let task = self.flights[flight].task;
-        let accesses = backend.accesses(task);
-        let mut held = replicas.lock();
-        let (mut needed, mut scratch, mut all) = (0, 0, 0);
+        let Engine { replicas: Some(held), backend, flights, moves, .. } = self else { return true };
+        let flight = &mut flights[flight];
+        let accesses = backend.accesses(flight.task);
+        // The scratchpad of a task has memory of its own, beside a replica of the same data.
+        let copies = || accesses.iter().filter(|access| access.mode != AccessMode::Scratch);
+        let (mut needed, mut scratch, mut are_allocated) = (0, 0, true);
         for (at, access) in accesses.iter().enumerate() {
-            let (data, bytes) = (access.data, held.bytes(access.data));
-            // The scratchpad of a task has memory of its own, beside a replica of the same data.
-            let is_replica = |other: &Access| other.data == data && other.mode != AccessMode::Scratch;
+            let data = access.data;
             if access.mode == AccessMode::Scratch {
-                scratch += bytes;
-            } else if !accesses[..at].iter().any(is_replica) && held.home(data) != memory {
-                all += bytes;
-                needed += if held.is_allocated(data, memory) { 0 } else { bytes };
+                scratch += held.bytes(data);
+                continue;
             }
-        }
-        // Replicas that are already there must not be evicted to make room for the others.
-        for access in accesses.iter().filter(|access| access.mode != AccessMode::Scratch) {
-            held.pin(access.data, memory);
+            // Replicas that are already there must not be evicted to make room for the others.
+            held.pin(data, memory);
+            if !held.is_allocated(data, memory) {
+                are_allocated = false;
+                needed += if is_first(accesses, at) { held.bytes(data) } else { 0 };
+            }
         }
         match held.make_room(memory, needed + scratch) {
             Room::Made => {}
             room => {
-                for access in accesses.iter().filter(|access| access.mode != AccessMode::Scratch) {
-                    held.unpin(access.data, memory);
-                }
+                copies().for_each(|access| held.unpin(access.data, memory));
                 if let Room::WriteBack(data) = room {
                     let home = held.home(data);
                     held.pin(data, home);
-                    drop(held);
                     self.request(data, Some(memory), home, Reason::Eviction, None);
                 } else {
                     let capacity = held.room_for_copies(memory);
-                    if all + scratch > capacity {
+                    let away = |(at, access): &(usize, &Access)| {
+                        access.mode != AccessMode::Scratch
+                            && held.home(access.data) != memory
+                            && is_first(accesses, *at)
+                    };
+                    let bytes = accesses.iter().enumerate().filter(away).map(|(_, access)| held.bytes(access.data));
+                    let needed = bytes.sum::<u64>() + scratch;
+                    if needed > capacity {
                         let memory = backend.platform.memories[memory.index()].name.clone();
-                        self.error = Some(SimError::Task { task: task.0, memory, needed: all + scratch, capacity });
+                        self.error = Some(SimError::Task { task: flight.task.0, memory, needed, capacity });
                     }
                 }
                 return false;
             }
         }
         held.take(memory, scratch);
-        self.flights[flight].scratch = scratch;
+        flight.scratch = scratch;
+        if are_allocated {
+            return true;
+        }
         let cost = if backend.platform.memories[memory.index()].device { self.prices.allocation } else { 0 };
-        for access in accesses.iter().filter(|access| access.mode != AccessMode::Scratch) {
+        for access in copies() {
             if held.allocate(access.data, memory) && cost > 0 {
-                self.moves.allocation = self.moves.allocation.max(self.now) + cost;
-                self.flights[flight].allocated = self.moves.allocation;
+                moves.allocation = moves.allocation.max(self.now) + cost;
+                flight.allocated = moves.allocation;
             }
         }
         true
@@ -201,15 +221,15 @@ impl Engine<'_> {
 
     /// Requests the data that a flight reads and that is not valid on its memory node.
     fn bring_inputs(&mut self, flight: FlightId, memory: MemoryNode) {
-        let backend = Arc::clone(&self.backend);
-        let Some(replicas) = &backend.replicas else { return };
         let task = self.flights[flight].task;
         // One more, so that it does not begin before all are requested.
         self.flights[flight].missing = 1;
-        for access in backend.accesses(task).iter().filter(|access| access.mode.reads()) {
-            if !replicas.lock().is_valid(access.data, memory) {
+        for at in 0..self.backend.accesses(task).len() {
+            let Access { data, mode } = self.backend.accesses(task)[at];
+            let is_valid = || self.replicas.as_ref().is_none_or(|held| held.is_valid(data, memory));
+            if mode.reads() && !is_valid() {
                 self.flights[flight].missing += 1;
-                self.request_for(Waiter::Flight(flight), access.data, memory);
+                self.request_for(Waiter::Flight(flight), data, memory);
             }
         }
         self.no_longer_missing(flight);
@@ -225,9 +245,9 @@ impl Engine<'_> {
 
     /// Lets `waiter` wait for the transfer that already brings `data`, or for a new one.
     pub(super) fn request_for(&mut self, waiter: Waiter, data: DataId, memory: MemoryNode) {
-        let Some(transfer) = self.moves.arriving.get(&(data, memory)).copied() else {
-            if let Some(replicas) = &self.backend.replicas {
-                replicas.lock().pin(data, memory);
+        let Some(transfer) = self.moves.arriving(data, memory) else {
+            if let Some(replicas) = &mut self.replicas {
+                replicas.pin(data, memory);
             }
             return self.request(data, None, memory, Reason::Demand, Some(waiter));
         };
@@ -247,20 +267,17 @@ impl Engine<'_> {
     /// Begins to bring the data of a task to a memory node, while it has room without evictions.
     pub(super) fn prefetch(&mut self, memory: MemoryNode, task: TaskId) {
         let backend = Arc::clone(&self.backend);
-        let Some(replicas) = &backend.replicas else { return };
         for access in backend.accesses(task).iter().filter(|access| access.mode.reads()) {
+            let Some(held) = &mut self.replicas else { return };
             let data = access.data;
-            let mut held = replicas.lock();
-            if held.is_valid(data, memory) || self.moves.arriving.contains_key(&(data, memory)) {
+            if held.is_valid(data, memory) || self.moves.arriving(data, memory).is_some() {
                 continue;
             }
             if !held.is_allocated(data, memory) && !held.has_room(memory, held.bytes(data)) {
                 continue;
             }
             held.pin(data, memory);
-            let allocated = held.allocate(data, memory);
-            drop(held);
-            if allocated && backend.platform.memories[memory.index()].device {
+            if held.allocate(data, memory) && backend.platform.memories[memory.index()].device {
                 self.moves.allocation = self.moves.allocation.max(self.now) + self.prices.allocation;
             }
             self.request(data, None, memory, Reason::Prefetch, None);
@@ -270,17 +287,14 @@ impl Engine<'_> {
     /// Writes data home that will not be used any more.
     pub(super) fn settle_unwanted(&mut self) {
         while let Some(data) = self.tasks.take_unwanted() {
-            let backend = Arc::clone(&self.backend);
-            let Some(replicas) = &backend.replicas else { continue };
-            let mut held = replicas.lock();
+            let Some(held) = &mut self.replicas else { continue };
             let Some(from) = held.wont_use(data) else { continue };
             let home = held.home(data);
-            if self.moves.arriving.contains_key(&(data, home)) {
+            if self.moves.arriving(data, home).is_some() {
                 held.unpin(data, from);
                 continue;
             }
             held.pin(data, home);
-            drop(held);
             self.request(data, Some(from), home, Reason::WontUse, None);
         }
     }
@@ -295,18 +309,11 @@ impl Engine<'_> {
         why: Reason,
         waiter: Option<Waiter>,
     ) {
-        let backend = Arc::clone(&self.backend);
-        let Some(replicas) = &backend.replicas else { return };
-        let mut held = replicas.lock();
-        let from = pinned.unwrap_or_else(|| {
-            let from = backend.source(&held, data, to).node;
-            held.pin(data, from);
-            from
-        });
+        let Some(held) = &mut self.replicas else { return };
+        let from = pinned.unwrap_or_else(|| held.pin_source(data, to));
         let (version, waiters) = (held.version(data), waiter.into_iter().collect());
-        drop(held);
         let transfer = self.moves.add(Move { data, from, to, version, why, under_way: false, began: 0, waiters });
-        let on_device = backend.platform.memories[to.index()].device;
+        let on_device = self.backend.platform.memories[to.index()].device;
         if on_device && self.moves.allocation > self.now {
             self.plan(self.moves.allocation, Action::Queue(transfer));
         } else {
@@ -346,28 +353,21 @@ impl Engine<'_> {
     pub(super) fn begin_flow(&mut self, transfer: TransferId) {
         let Move { data, from, to, .. } = *self.moves.get(transfer);
         let bytes = self.backend.graph.data[data.index()].bytes;
-        let platform = Arc::clone(&self.backend.platform);
-        let route = platform.route(from, to);
-        for link in &route.links {
+        for link in &self.backend.platform.route(from, to).links {
             self.moves.link_bytes[*link] += bytes;
         }
-        let weight = platform.sharing.weight(route.latency);
-        self.moves.network.begin(self.now, transfer, &route.links, bytes, weight);
+        let route = RouteId((from.index() * self.moves.memories + to.index()) as u32);
+        self.moves.network.begin(self.now, transfer, route, bytes);
         self.network_changed();
     }
 
     fn network_changed(&mut self) {
-        self.moves.version = self.moves.version.wrapping_add(1);
-        if let Some(next) = self.moves.network.next() {
-            self.plan(next, Action::Arrive(self.moves.version));
-        }
+        let next = self.moves.network.next();
+        self.agenda.plan_arrival(next);
     }
 
-    /// Finishes the transfers that arrive now, unless the network has changed since `version`.
-    pub(super) fn arrive(&mut self, version: u32) {
-        if version != self.moves.version {
-            return;
-        }
+    /// Finishes the transfers that arrive now.
+    pub(super) fn arrive(&mut self) {
         let mut arrived = std::mem::take(&mut self.moves.arrived);
         self.moves.network.arrived(self.now, &mut arrived);
         self.network_changed();
@@ -400,16 +400,13 @@ impl Engine<'_> {
         let waiters = std::mem::take(&mut self.moves.get_mut(transfer).waiters);
         let Move { data, from, to, version, .. } = *self.moves.get(transfer);
         self.moves.free.push(transfer);
-        self.moves.arriving.remove(&(data, to));
+        *self.moves.arriving_at(data, to) = NO_TRANSFER;
         self.moves.done += 1;
-        let backend = Arc::clone(&self.backend);
-        let Some(replicas) = &backend.replicas else { return };
-        let mut held = replicas.lock();
+        let Some(held) = &mut self.replicas else { return };
         self.moves.bytes += held.bytes(data);
         let current = held.arrive(data, to, version);
         held.unpin(data, from);
         held.unpin(data, to);
-        drop(held);
         for waiter in waiters {
             match waiter {
                 // A write has overtaken the copy.
@@ -427,4 +424,10 @@ impl Engine<'_> {
         let bytes = self.graph.data[data.index()].bytes;
         self.report(event(Transfer { data, from, to, bytes, why }));
     }
+}
+
+/// Whether the access at this place is the first that is not to a scratchpad of its data.
+fn is_first(accesses: &[Access], at: usize) -> bool {
+    let is_same = |other: &Access| other.data == accesses[at].data && other.mode != AccessMode::Scratch;
+    !accesses[..at].iter().any(is_same)
 }

@@ -23,6 +23,8 @@ pub(super) struct Tasks {
     /// Data that commuting tasks use now, with the tasks that wait for it. A task takes its turn on all of its data or
     /// none.
     turns: BTreeMap<DataId, VecDeque<TaskId>>,
+    /// Whether any task commutes.
+    has_turns: bool,
     hints: Hints,
 }
 
@@ -68,6 +70,11 @@ impl Tasks {
             ended: 0,
             ready: VecDeque::new(),
             turns: BTreeMap::new(),
+            has_turns: graph
+                .tasks
+                .iter()
+                .flat_map(|task| &task.accesses)
+                .any(|access| access.mode == AccessMode::Commute),
             hints: Hints::new(graph),
         }
     }
@@ -107,6 +114,9 @@ impl Tasks {
     /// Takes the turn of a task on all data that it commutes on, or queues it at the first that is taken. Returns
     /// whether it has its turn.
     fn takes_turns(&mut self, task: TaskId, graph: &TaskGraph) -> bool {
+        if !self.has_turns {
+            return true;
+        }
         let commutes = || commuted(graph, task);
         if let Some(waiting) = commutes().find_map(|data| self.turns.get_mut(&data).map(|_| data)) {
             if let Some(queue) = self.turns.get_mut(&waiting) {
@@ -127,8 +137,10 @@ impl Tasks {
         for successor in dependencies.successors(task) {
             self.release(*successor, graph);
         }
-        for data in commuted(graph, task) {
-            self.pass_turn_on(data, graph);
+        if self.has_turns {
+            for data in commuted(graph, task) {
+                self.pass_turn_on(data, graph);
+            }
         }
         self.hints.ended(task);
     }
@@ -169,15 +181,18 @@ impl Tasks {
         if backend.lengths.width(row) > 1 {
             head.width.store(backend.lengths.width(row), Relaxed);
         }
-        let spec = backend.graph.task(task);
-        if let Some((archs, workers)) = backend.platform.remaining(spec, archs) {
-            head.archs.store(archs.bits(), Relaxed);
-            workers.iter().for_each(|workers| self.ledger.restrict(head, workers));
+        let spec = backend.spec(task);
+        head.footprint.store(u64::from(spec.footprint), Relaxed);
+        if spec.is_special {
+            let task = backend.graph.task(task);
+            if let Some((archs, workers)) = backend.platform.remaining(task, archs) {
+                head.archs.store(archs.bits(), Relaxed);
+                workers.iter().for_each(|workers| self.ledger.restrict(head, workers));
+            }
+            if task.sched_data != 0 {
+                head.set_sched_data(task.sched_data);
+            }
         }
-        if spec.sched_data != 0 {
-            head.set_sched_data(spec.sched_data);
-        }
-        head.footprint.store(backend.graph.task(task).footprint.map_or(0, u64::from), Relaxed);
         slot
     }
 

@@ -56,7 +56,7 @@ impl Engine<'_> {
             return;
         }
         let leader = team[0];
-        let flight = self.flights.add(Flight::new(*task, slot, leader).together(*combined));
+        let flight = self.flights.add(Flight::new(*task, slot, leader, *length).together(*combined));
         self.workers[leader.index()].flights.push(flight);
         match self.prices.fetch * self.backend.accesses(*task).len() as u64 {
             0 => self.fetch(flight),
@@ -71,21 +71,10 @@ impl Engine<'_> {
         memberships.team(combined).iter().for_each(|member| what(self, *member));
     }
 
-    /// Expected execution time of the kernel of a flight in nanoseconds.
-    pub(super) fn length_of(&self, flight: Flight) -> u64 {
-        let row = self.backend.lengths.row(flight.task);
-        match flight.combined {
-            Some(combined) => self.backend.lengths.team_nanos(row, self.teams.memberships().number(combined)),
-            None => self.backend.lengths.nanos(row, self.workers[flight.worker.index()].class),
-        }
-    }
-
     /// Execution time of the kernel of a flight in nanoseconds.
     pub(super) fn real_length_of(&self, flight: Flight) -> u64 {
-        let expected = self.length_of(flight);
-        let class = self.workers[flight.worker.index()].class;
-        let luck = self.backend.luck.as_ref();
-        luck.map_or(expected, |luck| luck.nanos(&self.graph, flight.task, class, expected))
+        let Some(luck) = &self.backend.luck else { return flight.length };
+        luck.nanos(&self.graph, flight.task, self.workers[flight.worker.index()].class, flight.length)
     }
 
     /// Releases the members of a team: they look for work once the current action is done.

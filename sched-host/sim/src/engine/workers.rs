@@ -6,7 +6,7 @@ use sched_core::{MemoryNode, Stage, WorkerId, fetch_ahead};
 use sched_graph::{AccessMode, TaskId};
 use sched_trace::{CodeletId, Event};
 use sched_tree::seat::{DeferredWake, Seat, Seated, Work};
-use sched_tree::{Slot, TaskEnd, Tree};
+use sched_tree::{TaskEnd, Tree};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -153,9 +153,11 @@ impl Engine<'_> {
             let task = task_of(slot.head());
             self.report(Event::Pulled { task: task.submitted(), worker });
             self.backend.progress.reach(task, Stage::Taken);
-            let flight = self.flights.add(Flight::new(task, slot, worker));
+            let class = self.workers[worker.index()].class;
+            let length = self.backend.lengths.nanos(self.backend.lengths.row(task), class);
+            let flight = self.flights.add(Flight::new(task, slot, worker, length));
             self.workers[worker.index()].flights.push(flight);
-            self.book_pull(worker, task, slot);
+            self.book_pull(worker, task, length);
             let cost = fetch * self.backend.accesses(task).len() as u64;
             if cost > 0 {
                 return self.occupy(worker, cost, Action::Fetch(flight));
@@ -171,11 +173,9 @@ impl Engine<'_> {
 
     /// Moves the expected end of the worker's tasks by the length of a task that it pulled, and by the part of its
     /// transfers that earlier tasks do not hide.
-    fn book_pull(&mut self, worker: WorkerId, task: TaskId, slot: &Slot) {
-        let state = &self.workers[worker.index()];
-        let length = self.backend.lengths.nanos(self.backend.lengths.row(task), state.class);
-        let transfer = sched_tree::Services::expected_transfer(&*self.backend, state.memory, slot.head());
-        let ready = self.now.saturating_add(transfer.as_nanos() as u64);
+    fn book_pull(&mut self, worker: WorkerId, task: TaskId, length: u64) {
+        let transfer = self.backend.transfer_nanos(task, self.workers[worker.index()].memory);
+        let ready = self.now.saturating_add(transfer);
         let end = self.backend.busy_until_nanos(worker).max(ready).saturating_add(length);
         self.backend.book(worker, end);
     }
@@ -183,7 +183,7 @@ impl Engine<'_> {
     /// Updates the expected end of the worker's tasks when the first one begins or has just ended.
     fn book_rest(&mut self, worker: WorkerId) {
         let state = &self.workers[worker.index()];
-        let length = |flight: &FlightId| self.length_of(self.flights[*flight]);
+        let length = |flight: &FlightId| self.flights[*flight].length;
         let rest = state.flights.iter().map(length).fold(0, u64::saturating_add);
         self.backend.book(worker, if rest == 0 { 0 } else { self.now.saturating_add(rest) });
     }
@@ -228,16 +228,15 @@ impl Engine<'_> {
         state.executed += 1;
         let taken = std::mem::take(&mut state.taken);
         let (flight, memory, class) = (self.flights[first], state.memory, state.class);
-        let (task, expected) = (flight.task, self.length_of(flight));
+        let Flight { task, length: expected, .. } = flight;
         let length = self.real_length_of(flight).saturating_add(self.take_debt());
-        if let Some(replicas) = &self.backend.replicas {
-            let mut replicas = replicas.lock();
+        if let Some(replicas) = &mut self.replicas {
             for access in self.backend.accesses(task).iter().filter(|access| access.mode.writes()) {
                 replicas.write(access.data, memory);
             }
         }
         self.note_execution(flight, None);
-        let (id, codelet) = (task.submitted(), CodeletId(self.graph.task(task).kind.0));
+        let (id, codelet) = (task.submitted(), CodeletId(self.backend.spec(task).kind.0));
         let (shares, mut cores) = (self.shares_cores(class), 0);
         self.each_member(flight, |engine, member| {
             let now = engine.now;
@@ -246,7 +245,7 @@ impl Engine<'_> {
             // On a shared core it is known at the end.
             state.busy += if shares { 0 } else { length };
             cores += 1;
-            engine.joules += engine.backend.draws.joules(engine.graph.task(task), state.class, length);
+            engine.joules += engine.backend.draws.joules(engine.backend.spec(task).kind, state.class, length);
             engine.backend.book(member, engine.now.saturating_add(expected));
             engine.report(Event::Started { task: id, worker: member, codelet });
         });
@@ -267,8 +266,8 @@ impl Engine<'_> {
         let end = length.map(|length| {
             let mut joules = 0.0;
             self.each_member(flight, |engine, member| {
-                let (task, class) = (engine.graph.task(flight.task), engine.workers[member.index()].class);
-                joules += engine.backend.draws.joules(task, class, length);
+                let class = engine.workers[member.index()].class;
+                joules += engine.backend.draws.joules(engine.backend.spec(flight.task).kind, class, length);
             });
             let energy = Some(joules).filter(|joules: &f64| !joules.is_nan());
             TaskEnd { length: Duration::from_nanos(length), energy, failed: false }
@@ -295,8 +294,7 @@ impl Engine<'_> {
         self.backend.progress.reach(task, Stage::Ended);
         self.changes += 1;
         self.end = self.now;
-        if let Some(replicas) = &self.backend.replicas {
-            let mut replicas = replicas.lock();
+        if let Some(replicas) = &mut self.replicas {
             replicas.give_back(memory, scratch);
             for access in self.backend.accesses(task).iter().filter(|access| access.mode != AccessMode::Scratch) {
                 replicas.unpin(access.data, memory);

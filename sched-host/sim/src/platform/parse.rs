@@ -10,7 +10,7 @@ use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 use kernels::On;
 use sched_core::{Arch, MemoryNode};
 use sched_machine::topology::CombinedSizes;
-use sched_text::kdl::{Language, NodeReader, Reader, Signature, comment_above};
+use sched_text::kdl::{Language, NodeReader, Reader, Signature};
 use sched_text::quantity::{self, BANDWIDTH, POWER, SIZE, TIME};
 use sched_text::{Finding, Findings, Span};
 use std::collections::HashSet;
@@ -206,7 +206,8 @@ impl<'a> Builder<'a> {
                 finding.help("write `workers \"cpu\" count=4 arch=\"cpu\" memory=\"ram\"`").code("platform::platform"),
             );
         }
-        self.finish(name?, comment_above(node))
+        let doc = self.reader.comment_above(node);
+        self.finish(name?, doc)
     }
 
     /// Reports a part that was found before: only one of them would count.

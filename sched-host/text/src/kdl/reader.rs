@@ -1,7 +1,7 @@
 //! One text with the findings so far.
 
 use super::node::{NodeReader, Signature};
-use super::syntax::{document, trimmed};
+use super::syntax::{document, last_comment, trimmed};
 use crate::excerpt::printable;
 use crate::{Earliest, Finding, SourceText, Span, did_you_mean};
 use kdl::{KdlDocument, KdlEntry, KdlNode};
@@ -98,6 +98,12 @@ impl Reader {
     #[must_use]
     pub fn span(&self, span: SourceSpan) -> Span {
         trimmed(self.text.inner(), span)
+    }
+
+    /// The comment lines directly above a node, without slashes.
+    #[must_use]
+    pub fn comment_above(&self, node: &KdlNode) -> String {
+        self.text.inner().get(..node.name().span().offset()).map_or(String::new(), last_comment)
     }
 
     /// Place of the node's name.

@@ -33,7 +33,8 @@ pub(super) struct Scan<'a> {
     /// The text with blanks in the place of comments and of what texts in quotes contain. It has the same errors as
     /// the text, but for those in texts.
     pub(super) code: String,
-    /// The text with blanks in the place of comments in `/*` and `*/`. It has the same meaning as the text.
+    /// The text with blanks in the place of comments, which the parser takes long for. It has the same meaning as the
+    /// text.
     pub(super) plain: String,
 }
 
@@ -78,10 +79,10 @@ impl<'a> Scan<'a> {
         let length;
         if rest.starts_with("//") {
             length = rest.find(NEWLINES).unwrap_or(rest.len());
-            self.keep(length, true, false);
+            self.keep(length, false);
         } else if rest.starts_with("/*") {
             length = self.comment();
-            self.keep(length, false, false);
+            self.keep(length, false);
         } else if rest[hashes..].starts_with('"') {
             length = self.quoted(hashes);
             self.plain.push_str(&rest[..length]);
@@ -91,15 +92,15 @@ impl<'a> Scan<'a> {
                 self.brace(first == '{');
             }
             length = hashes.max(first.len_utf8());
-            self.keep(length, true, true);
+            self.keep(length, true);
         }
         self.offset += length;
         true
     }
 
     /// Adds the next `length` bytes to the texts for the parser, or as many blanks.
-    fn keep(&mut self, length: usize, in_plain: bool, in_code: bool) {
-        for (kept, into) in [(in_plain, &mut self.plain), (in_code, &mut self.code)] {
+    fn keep(&mut self, length: usize, kept: bool) {
+        for into in [&mut self.plain, &mut self.code] {
             match kept {
                 true => into.push_str(&self.text[self.offset..self.offset + length]),
                 false => into.extend(std::iter::repeat_n(' ', length)),

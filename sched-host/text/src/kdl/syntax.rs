@@ -5,7 +5,7 @@ use super::reader::Language;
 use super::scan::Scan;
 use super::syntax_hints::syntax_hints;
 use crate::{Earliest, Finding, Span};
-use kdl::{KdlDiagnostic, KdlDocument, KdlNode};
+use kdl::{KdlDiagnostic, KdlDocument};
 use miette::SourceSpan;
 
 /// Maximum nesting of braces. The KDL parser recurses, and would overflow its stack at some depth.
@@ -106,14 +106,12 @@ fn finding(text: &str, node: &str, found: KdlDiagnostic) -> Finding {
     Finding::error(found.message.unwrap_or_else(|| "this is not KDL".to_owned())).at(span, "here").help(help)
 }
 
-/// The comment lines directly above a node, without slashes.
-#[must_use]
-pub fn comment_above(node: &KdlNode) -> String {
-    let leading = node.format().map_or("", |format| format.leading.trim_start_matches('\u{FEFF}'));
-    // The rest after the last newline is the node's indentation.
-    let above: Vec<&str> = leading.split('\n').collect();
-    let above = &above[..above.len() - 1];
-    let lines = above.iter().rev().map(|line| line.trim().strip_prefix("//")).map_while(|line| line);
+/// The comment lines at the end of what is above a node, without slashes.
+pub(super) fn last_comment(above: &str) -> String {
+    // The rest after the last newline is the node's indentation, unless another node is in its line.
+    let Some((above, indent)) = above.trim_start_matches('\u{FEFF}').rsplit_once('\n') else { return String::new() };
+    let above = if indent.trim().is_empty() { above } else { "" };
+    let lines = above.split('\n').rev().map(|line| line.trim().strip_prefix("//")).map_while(|line| line);
     let mut lines: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
     lines.reverse();
     lines.join("\n")

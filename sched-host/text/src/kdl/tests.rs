@@ -175,3 +175,14 @@ fn what_a_text_contains_does_not_reach_the_terminal() {
         assert!(drawn.contains("menu.kdl") && !drawn.contains(['\u{1b}', '\u{7f}']), "{drawn}");
     }
 }
+
+#[test]
+fn the_comment_above_a_node_is_that_of_the_text() {
+    let text = "// A menu.\n\n// Hot.\n//Cheap.\ndish \"soup\" { // inside\n    // Below.\n    dish \"bread\"; dish \"water\"\n}\n";
+    let mut reader = Reader::new(LANGUAGE, "menu.kdl", text);
+    let document = reader.document().expect("the text is right");
+    let [soup] = document.nodes() else { panic!("one dish is at the top") };
+    let below: Vec<String> = soup.iter_children().map(|node| reader.comment_above(node)).collect();
+    assert_eq!(reader.comment_above(soup), "Hot.\nCheap.");
+    assert_eq!(below, ["Below.", ""], "the comment is that of the first node of the line");
+}

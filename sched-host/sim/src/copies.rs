@@ -1,0 +1,124 @@
+//! Which memory nodes have a valid copy of each piece of data, and how long the others are expected to take for one.
+//!
+//! The engine writes where copies are, and components that compare memory nodes read it through the back end, in the
+//! same thread. The words are atomic so that both can have them without a lock.
+//!
+//! Schedulers ask what the data of a task costs far more often than data moves. So on machines with a few memory nodes
+//! the answers are computed beforehand, for each size of data and set of nodes with a copy.
+
+use super::platform::Platform;
+use sched_core::MemoryNode;
+use sched_graph::{DataId, TaskGraph};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Copies {
+    graph: Arc<TaskGraph>,
+    platform: Arc<Platform>,
+    /// Number of memory nodes.
+    memories: usize,
+    data: Box<[DataCopies]>,
+    /// Nanoseconds until a copy is there: by size, set of nodes with a copy, and node.
+    nanos: Vec<u64>,
+}
+
+/// The copies of one piece of data.
+#[derive(Debug)]
+struct DataCopies {
+    /// The nodes with a valid copy: bit *n* stands for memory node *n*.
+    valid: AtomicU64,
+    /// Where the times for its size begin; `None` if they are not computed beforehand.
+    nanos: Option<u32>,
+}
+
+/// Maximum number of memory nodes for which times are computed beforehand: they have 64 sets.
+const MOST_MEMORIES: usize = 6;
+
+/// Maximum number of sizes of data for which times are computed beforehand.
+const MOST_SIZES: usize = 16;
+
+/// Where data can be copied from.
+#[derive(Clone, Copy)]
+struct Source {
+    node: MemoryNode,
+    /// Expected length of the transfer in nanoseconds.
+    nanos: u64,
+}
+
+impl Copies {
+    /// Each piece of data at home only.
+    pub(super) fn new(graph: Arc<TaskGraph>, platform: Arc<Platform>) -> Copies {
+        let memories = platform.memories.len();
+        let mut sizes: Vec<(u64, u32)> = Vec::new();
+        let mut nanos = Vec::new();
+        let mut start_of = |bytes: u64| {
+            if let Some((_, start)) = sizes.iter().find(|(size, _)| *size == bytes) {
+                return Some(*start);
+            }
+            if memories > MOST_MEMORIES || sizes.len() == MOST_SIZES {
+                return None;
+            }
+            let start = nanos.len() as u32;
+            sizes.push((bytes, start));
+            for set in 0..1 << memories {
+                let to_each = platform.memory_nodes().map(|to| match set & 1 << to.0 {
+                    0 => cheapest(set, to, bytes, &platform).map_or(u64::MAX, |source| source.nanos),
+                    _ => 0,
+                });
+                nanos.extend(to_each);
+            }
+            Some(start)
+        };
+        let at_home = graph
+            .data
+            .iter()
+            .map(|datum| DataCopies { valid: AtomicU64::new(1 << datum.home.0), nanos: start_of(datum.bytes) });
+        let data = at_home.collect();
+        Copies { graph, platform, memories, data, nanos }
+    }
+
+    /// The nodes with a valid copy: bit *n* stands for memory node *n*.
+    #[inline]
+    pub(super) fn valid(&self, data: DataId) -> u64 {
+        self.data[data.index()].valid.load(Relaxed)
+    }
+
+    /// Sets the nodes with a valid copy.
+    #[inline]
+    pub(super) fn set_valid(&self, data: DataId, nodes: u64) {
+        self.data[data.index()].valid.store(nodes, Relaxed);
+    }
+
+    /// Expected nanoseconds until a given node has a valid copy; 0 if it has one.
+    #[inline]
+    pub(super) fn nanos_to_each(&self, data: DataId) -> impl Fn(MemoryNode) -> u64 {
+        let copies = &self.data[data.index()];
+        let set = copies.valid.load(Relaxed);
+        let foreseen = copies.nanos.map(|start| &self.nanos[start as usize + set as usize * self.memories..]);
+        move |to| match foreseen {
+            Some(nanos) => nanos[to.index()],
+            None if set & 1 << to.0 != 0 => 0,
+            None => self.source(data, to).nanos,
+        }
+    }
+
+    /// The memory node from which a copy of the data is cheapest for another.
+    pub(super) fn source_for(&self, data: DataId, to: MemoryNode) -> MemoryNode {
+        self.source(data, to).node
+    }
+
+    fn source(&self, data: DataId, to: MemoryNode) -> Source {
+        let datum = &self.graph.data[data.index()];
+        let nowhere = Source { node: datum.home, nanos: u64::MAX };
+        cheapest(self.valid(data), to, datum.bytes, &self.platform).unwrap_or(nowhere)
+    }
+}
+
+/// The cheapest source of a copy of this size in a set of nodes, without the target; the first of equal ones.
+fn cheapest(set: u64, to: MemoryNode, bytes: u64, platform: &Platform) -> Option<Source> {
+    let others = platform.memory_nodes().filter(|node| *node != to && set & 1 << node.0 != 0);
+    let sources = others.map(|node| Source { node, nanos: platform.expected_transfer(node, to, bytes) });
+    sources.min_by_key(|source| source.nanos)
+}
