@@ -5,10 +5,12 @@ use super::with_devices;
 use sched_core::Arch;
 use sched_host::cublas::{CudaMath, CudaMathError, CudaQueue, Diagonal, Op, Side, Triangle};
 use sched_host::linalg::Number;
+use sched_host::model::{Model, Models, Quantity, Variant};
 use sched_host::runtime::{DeviceSlice, Outcome, Read, ReadWrite, Runtime};
 use sched_test_support::has_compiler;
 use sched_tests::cuda::{CUBLAS, CUSOLVER, libraries};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// The stand-in, loaded once.
@@ -263,4 +265,34 @@ fn without_the_libraries_the_error_says_what_is_missing() {
             );
         }
     }
+}
+
+/// The closure takes its time before it asks for the queue, as a library does that is loaded then.
+#[test]
+fn the_work_of_a_library_is_as_long_as_the_device_says() {
+    const FIRST: Duration = Duration::from_millis(2);
+    let runtime = with_devices("fake:5").models(Arc::new(Models::in_memory())).build().expect("it starts");
+    let codelet = runtime
+        .codelet::<(ReadWrite<[f64]>,), ()>("slow")
+        .model(Model::history("slow"))
+        .device_raw(Arch::OPENCL, "stand-in", |device, (), _| {
+            std::thread::sleep(FIRST);
+            device.queue().map(|_| ())
+        })
+        .build();
+    let x = runtime.array(vec![1.0; 8]);
+    for _ in 0..12 {
+        runtime.task(&codelet, (&x,)).submit().expect("it is taken");
+    }
+    runtime.wait_all().expect("no task fails");
+    let models = runtime.models().expect("they were given");
+    let measured = models.find("slow").expect("it is known").measurements();
+    let samples = &measured.variants[&(Variant::of(Arch::OPENCL), Quantity::Time)]
+        .entries
+        .values()
+        .next()
+        .expect("it was measured")
+        .samples;
+    let length = samples.midmean().expect("there are samples");
+    assert!(samples.count() == 12 && length < FIRST.as_micros() as f64, "{length} µs");
 }

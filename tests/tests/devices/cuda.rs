@@ -16,8 +16,7 @@ pub(super) fn run(folder: &Path, settings: &[(&str, &str)], words: &[&str]) -> R
     Ran::of(command.envs(settings.iter().copied()))
 }
 
-/// The calls that a factorisation with all tasks on the device, as far as it has kernels, makes of the libraries, by
-/// name.
+/// The calls that put work on the device of a factorisation with all tasks there, as far as it has kernels, by name.
 fn calls(folder: &Path, what: &[&str]) -> Vec<String> {
     let log = folder.join("log");
     let _ = std::fs::remove_file(&log);
@@ -25,8 +24,8 @@ fn calls(folder: &Path, what: &[&str]) -> Vec<String> {
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.out.contains("residual"), "{ran:?}");
     let text = std::fs::read_to_string(&log).unwrap_or_default();
-    let mut names: Vec<String> =
-        text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect();
+    let names = text.lines().filter_map(|line| line.split_whitespace().next());
+    let mut names: Vec<String> = names.filter(|name| !name.ends_with("pin")).map(str::to_owned).collect();
     names.sort();
     names.dedup();
     names
@@ -104,6 +103,23 @@ fn several_devices_copy_to_one_another_and_make_room() {
     words[3] = "6";
     let ran = run(folder.path(), &settings, &words);
     assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+/// Tiles of more than a mebibyte, and what measures the links.
+#[test]
+fn what_is_pinned_is_unpinned() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = libraries(&[DRIVER, CUBLAS, CUSOLVER]);
+    let log = folder.path().join("log");
+    let mut words = options("cholesky", "double", &["gemm=cuda"]);
+    (words[3], words[5]) = ("3", "370");
+    let ran = run(folder.path(), &[("CUDA_STUB_LOG", log.to_str().expect("text"))], &words);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let text = std::fs::read_to_string(&log).unwrap_or_default();
+    let count = |what: &str| text.lines().filter(|line| line.starts_with(what)).count();
+    assert_eq!((count("pin 1095200"), count("pin"), count("unpin")), (6, 7, 7), "{text}");
 }
 
 /// What the program says, on one line.

@@ -37,9 +37,9 @@ fn factorise(builder: Builder) -> Runtime {
     factorise_as::<Cholesky>(builder, Precision::Double)
 }
 
-/// [`factorise_sizes`], where devices execute every task that they have a kernel for.
-fn factorise_there<W: Workload>(builder: Builder, precision: Precision, sizes: &[(usize, usize)]) {
-    let only = |builder: Builder, kernel: &&str| builder.only_on(*kernel, Where::arch(Arch::OPENCL));
+/// [`factorise_sizes`], where devices of this architecture execute every task that they have a kernel for.
+fn factorise_there<W: Workload>(builder: Builder, arch: Arch, precision: Precision, sizes: &[(usize, usize)]) {
+    let only = |builder: Builder, kernel: &&str| builder.only_on(*kernel, Where::arch(arch));
     let runtime = factorise_sizes::<W>(W::ON_DEVICES.iter().fold(builder, only), precision, sizes);
     assert!(by_devices(&runtime) > 0 && runtime.devices().iter().all(|device| !device.lost));
 }
@@ -61,9 +61,9 @@ fn the_factor_is_right_with_every_kind_of_policy() {
 fn every_factorisation_is_right_in_either_precision() {
     for precision in [Precision::Double, Precision::Single] {
         let builder = || with_devices("fake:6,fake:7").policy("tree-ws").workers(1);
-        factorise_there::<Cholesky>(builder(), precision, &SIZES);
-        factorise_there::<Lu>(builder(), precision, &SIZES);
-        factorise_there::<Qr>(builder(), precision, &SIZES);
+        factorise_there::<Cholesky>(builder(), Arch::OPENCL, precision, &SIZES);
+        factorise_there::<Lu>(builder(), Arch::OPENCL, precision, &SIZES);
+        factorise_there::<Qr>(builder(), Arch::OPENCL, precision, &SIZES);
     }
 }
 
@@ -96,11 +96,15 @@ fn a_bad_pivot_is_named_with_devices_too() {
 
 /// The first OpenCL device with double precision; says so in one line if there is none.
 pub(super) fn opencl() -> Option<(Arc<Registry>, DeviceChoice)> {
-    let plugin = fixtures::stock_plugin("sched-plugin-driver-opencl", Profile::Debug);
+    real("opencl")
+}
+
+/// The first device of a driver with double precision; says so in one line if there is none.
+fn real(driver: &str) -> Option<(Arc<Registry>, DeviceChoice)> {
+    let plugin = fixtures::stock_plugin(&format!("sched-plugin-driver-{driver}"), Profile::Debug);
     let mut registry = Registry::of_file(&plugin).expect("it is sound");
     registry.add_builtin("sched-components", sched_components::stock()).expect("they are sound");
-    let driver = registry.driver("opencl").expect("it offers one");
-    let devices = match driver.open() {
+    let devices = match registry.driver(driver).expect("it offers one").open() {
         Ok(open) => open.devices,
         Err(problem) => {
             skipped(&problem.to_string());
@@ -108,27 +112,34 @@ pub(super) fn opencl() -> Option<(Arc<Registry>, DeviceChoice)> {
         }
     };
     if !devices.first().is_some_and(|device| device.double_precision) {
-        skipped("there is no OpenCL device with double precision");
+        skipped(&format!("there is no device `{driver}` with double precision"));
         return None;
     }
-    Some((Arc::new(registry), "opencl:0".parse().expect("it names a device")))
+    Some((Arc::new(registry), format!("{driver}:0").parse().expect("it names a device")))
 }
 
+/// The drivers of devices that machines may have, with their architectures.
+const REAL: [(&str, Arch); 2] = [("opencl", Arch::OPENCL), ("cuda", Arch::CUDA)];
+
 #[test]
-fn the_factors_are_right_with_opencl_in_either_precision() {
-    let Some((registry, choice)) = opencl() else { return };
-    let builder = || Runtime::builder().registry(Arc::clone(&registry)).workers(1).devices(choice.clone());
-    for precision in [Precision::Double, Precision::Single] {
-        factorise_there::<Cholesky>(builder(), precision, &SIZES);
-        factorise_there::<Lu>(builder(), precision, &SIZES);
-        factorise_there::<Qr>(builder(), precision, &SIZES);
+fn the_factors_are_right_on_real_devices_in_either_precision() {
+    for (driver, arch) in REAL {
+        let Some((registry, choice)) = real(driver) else { continue };
+        let builder = || Runtime::builder().registry(Arc::clone(&registry)).workers(1).devices(choice.clone());
+        for precision in [Precision::Double, Precision::Single] {
+            factorise_there::<Cholesky>(builder(), arch, precision, &SIZES);
+            factorise_there::<Lu>(builder(), arch, precision, &SIZES);
+            factorise_there::<Qr>(builder(), arch, precision, &SIZES);
+        }
     }
 }
 
 #[test]
 fn the_factor_is_right_where_tiles_need_several_groups_and_rounds() {
-    let Some((registry, choice)) = opencl() else { return };
-    let builder = Runtime::builder().registry(registry).workers(1).devices(choice);
-    // More rows than those of a group, and more columns than a group copies at once.
-    factorise_there::<Cholesky>(builder, Precision::Double, &[(531, 265), (300, 150)]);
+    for (driver, arch) in REAL {
+        let Some((registry, choice)) = real(driver) else { continue };
+        let builder = Runtime::builder().registry(registry).workers(1).devices(choice);
+        // More rows than those of a group, and more columns than a group copies at once.
+        factorise_there::<Cholesky>(builder, arch, Precision::Double, &[(531, 265), (300, 150)]);
+    }
 }

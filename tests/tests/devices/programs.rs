@@ -127,7 +127,7 @@ proptest! {
     #[test]
     fn random_programs_compute_what_they_compute_in_order(
         steps in prop::collection::vec(step(), 1..60),
-        policy in prop::sample::select(vec!["tree-eager", "tree-ws", "tree-dmdar", "tree-heft", "tree-prio"]),
+        policy in prop::sample::select(vec!["tree-eager", "tree-ws", "tree-dmdar", "tree-heft", "tree-random", "tree-eager-prefetching"]),
     ) {
         check(policy, &steps, 1 << 20);
     }
@@ -136,7 +136,7 @@ proptest! {
     #[test]
     fn random_programs_do_so_where_devices_have_room_for_two_arrays(
         steps in prop::collection::vec(step(), 1..60),
-        policy in prop::sample::select(vec!["tree-eager", "tree-ws", "tree-dmdar", "tree-heft"]),
+        policy in prop::sample::select(vec!["tree-eager", "tree-ws", "tree-dmdar", "tree-heft", "tree-random"]),
     ) {
         check(policy, &steps, 2 * 8 * LENGTH as u64);
     }

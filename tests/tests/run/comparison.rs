@@ -64,3 +64,15 @@ fn all_policies_that_do_not_start_are_reported_before_anything_runs() {
         assert!(ran.err.contains(shown), "`{shown}` is not in {}", ran.err);
     }
 }
+
+/// Each of its kernels has at least twelve tasks, and ten measurements tell their length.
+#[test]
+fn runs_after_the_first_know_how_long_tasks_take() {
+    let words = ["-n", "12", "-b", "8", "--workers", "2", "--policy", "tree-dmdas", "--trace", "-"];
+    let measures = |more: &[&str]| {
+        let ran = cholesky(&[&words[..], more].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.out.contains("calibrator/prio")
+    };
+    assert!(measures(&[]) && !measures(&["--warm-up", "1"]));
+}

@@ -40,6 +40,16 @@ fn pus_without_workers_are_free_those_of_whole_cores_first() -> Result<(), Box<d
 }
 
 #[test]
+fn the_threads_of_devices_have_pus_of_their_own_by_default() -> Result<(), Box<dyn Error>> {
+    let workers = |machine: &str, devices: usize| {
+        Topology::from_synthetic(machine).map(|machine| BindingPlan::default_workers_beside(&machine, devices))
+    };
+    assert_eq!((workers("core:4", 0)?, workers("core:4", 1)?, workers("core:4", 3)?), (4, 3, 1));
+    assert_eq!((workers("core:4", 4)?, workers("core:4", 9)?), (1, 1), "the cores have one left in any case");
+    Ok(())
+}
+
+#[test]
 fn a_machine_without_cores_is_used_pu_by_pu() -> Result<(), Box<dyn Error>> {
     let machine = Topology::from_synthetic("pu:3")?;
     assert_eq!(pus(&BindingPlan::new(&machine, 3)?), [0, 1, 2]);
