@@ -249,10 +249,9 @@ impl Options {
             Ok(store) if self.calibrate => Models::with_store(store),
             Ok(store) => Models::with_store(store).read_only(),
         };
-        match self.calibrate {
-            true => vec![Arc::new(loaded()); policies],
-            false => (0..policies).map(|_| Arc::new(loaded())).collect(),
-        }
+        let shared = Arc::new(loaded());
+        let of_policy = |_| if self.calibrate { Arc::clone(&shared) } else { Arc::new(loaded()) };
+        (0..policies).map(of_policy).collect()
     }
 
     /// Starts a runtime.

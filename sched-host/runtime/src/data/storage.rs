@@ -11,6 +11,9 @@
 //!   [brings](Storage::bring) the elements there; only one thread at a time copies an element to a node ([`Tiles`]),
 //!   only where the node does not hold its value, so nobody uses it there; and since it is the turn of a task that uses
 //!   it, nobody writes it elsewhere.
+//! - Elements are also copied [ahead](Storage::begin_ahead) of a task. That begins in its turn, before the task does. The
+//!   copy may go on when the task has run elsewhere and ended: whoever writes the elements in memory of the host waits
+//!   until none of them are being copied to any node, and a scope until nobody copies what it lent.
 //! - A buffer is as large on each node, and not initialized: an element is used only after it has been filled.
 //! - On the memory node of a device, an element is at the same place of a buffer of the device, which only its driver
 //!   reaches ([`devices`]).

@@ -173,7 +173,8 @@ impl Arena {
             }
             match self.allocate_new(device, bytes) {
                 Err(error) if error.kind == DriverErrorKind::OutOfMemory => {
-                    if !self.shrink(device) && !(evicts && self.evict_one(device)?) {
+                    let is_less = self.shrink(device) || (evicts && self.evict_one(device)?);
+                    if !is_less {
                         return Err(error);
                     }
                 }
