@@ -74,7 +74,7 @@ fn a_system_without_the_vendors_library_is_told_what_to_install() {
 }
 
 #[test]
-fn the_list_of_plugins_says_that_the_driver_of_nvidia_was_not_run() {
+fn the_list_of_plugins_says_where_the_driver_of_nvidia_was_run() {
     let cuda = stock_plugin("sched-plugin-driver-cuda", Profile::Debug);
     let ran = command(&["plugins", "--plugin-dir"]).arg(cuda.parent().expect("it is in a folder")).output();
     let listed = String::from_utf8(ran.expect("it starts").stdout).expect("it is text");

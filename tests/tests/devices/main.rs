@@ -35,11 +35,12 @@ __kernel void axpy(__global const double *x, uint from, __global double *y, uint
 }
 ";
 
-/// The drivers of the tests: fake devices, enough that each test which loses one has its own.
+/// The drivers of the tests: fake devices, enough that each test which loses one, or holds what is under way on it, has
+/// its own.
 fn registry() -> Arc<Registry> {
     static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
     let registry = REGISTRY.get_or_init(|| {
-        Settings { devices: 23, memory: 1 << 20, single_only: 1, without_threads: 1, ..Settings::default() }.install();
+        Settings { devices: 27, memory: 1 << 20, single_only: 1, without_threads: 1, ..Settings::default() }.install();
         let mut registry = Registry::compiled_in();
         registry.add_driver::<FakeDriver>("tests");
         Arc::new(registry)

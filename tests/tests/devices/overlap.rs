@@ -106,7 +106,7 @@ fn what_the_end_of_a_task_on_a_device_registers_is_not_on_the_device() {
 /// An implementation that is a closure runs while the device executes the kernel of another task.
 #[test]
 fn a_closure_behind_a_kernel_belongs_to_its_own_task() {
-    let runtime = with_devices("fake:16").policy("tree-eager").build().expect("it starts");
+    let runtime = with_devices("fake:25").policy("tree-eager").build().expect("it starts");
     let array = runtime.array(vec![1.0; 8]);
     let (send, receive) = channel();
     let note = runtime.codelet::<(), ()>("note").cpu("note", move |_, ()| _ = send.send(())).build();
@@ -114,7 +114,7 @@ fn a_closure_behind_a_kernel_belongs_to_its_own_task() {
         context.nest().task(&note, ()).submit().expect("it is part of this task");
     });
     let (on_device, nests) = (scale(&runtime, On::Devices), nests.nests().build());
-    let (copies, kernels) = (hold_copies(16), hold_kernels(16));
+    let (copies, kernels) = (hold_copies(25), hold_kernels(25));
     runtime.task_with(&on_device, 10.0, (&array,)).submit().expect("it is taken");
     let outer = runtime.task(&nests, ()).submit().expect("it is taken");
     drop(copies);

@@ -19,10 +19,10 @@ fn wait_until_a_task_waits(runtime: &Runtime) {
 
 #[test]
 fn a_task_waits_for_data_that_is_on_its_way_and_then_takes_its_place() {
-    let runtime = with_room_for("fake:8", 1);
+    let runtime = with_room_for("fake:22", 1);
     let fill = fill(&runtime, On::Devices);
     let (ahead, x) = (runtime.array(vec![1.0; 10]), runtime.array(vec![0.0; 10]));
-    let held = hold_copies(8);
+    let held = hold_copies(22);
     runtime.prefetch(&ahead, runtime.devices()[0].memory_node).expect("there is such a node");
     held.wait_for_one();
     let task = runtime.task_with(&fill, 3.0, (&x,)).submit().expect("it is taken");
@@ -35,7 +35,7 @@ fn a_task_waits_for_data_that_is_on_its_way_and_then_takes_its_place() {
 
 #[test]
 fn a_task_waits_while_another_device_copies_what_stands_in_its_way() {
-    let choice: DeviceChoice = "fake:9,fake:10".parse().expect("it names devices");
+    let choice: DeviceChoice = "fake:23,fake:24".parse().expect("it names devices");
     let runtime = with_devices("none").devices(choice.memory_limit(80)).build().expect("it starts");
     let (fill, devices) = (fill(&runtime, On::Devices), runtime.devices());
     let on = |device: usize| sched_host::runtime::Where::worker(devices[device].worker);
@@ -43,7 +43,7 @@ fn a_task_waits_while_another_device_copies_what_stands_in_its_way() {
     let first = runtime.task_with(&fill, 2.0, (&x,)).only_on(on(0)).submit().expect("it is taken");
     runtime.wait(first).expect("it ends");
     // A copy from one device to another is in a queue of the first.
-    let held = hold_copies(9);
+    let held = hold_copies(23);
     runtime.prefetch(&x, devices[1].memory_node).expect("there is such a node");
     held.wait_for_one();
     let task = runtime.task_with(&fill, 3.0, (&y,)).only_on(on(0)).submit().expect("it is taken");
