@@ -88,8 +88,15 @@ impl ThreadBackend {
     /// Records an event at the current time, if events are recorded.
     #[inline]
     pub(crate) fn record(&self, by: Option<WorkerId>, event: impl FnOnce() -> Event) {
+        if self.recorder.is_some() {
+            self.record_at(self.now().as_nanos(), by, event);
+        }
+    }
+
+    /// [`record`](Self::record), of a moment in the past.
+    pub(crate) fn record_at(&self, nanos: u64, by: Option<WorkerId>, event: impl FnOnce() -> Event) {
         if let Some(recorder) = &self.recorder {
-            recorder.note(self.now().as_nanos(), by, event());
+            recorder.note(nanos, by, event());
         }
     }
 }

@@ -85,6 +85,28 @@ fn a_trace_shows_the_kernels_of_a_device_without_threads() {
     assert!(begin.is_some() && begin < end, "{:?}", trace.events);
 }
 
+/// The worker is copying for the next task when the kernel ends.
+#[test]
+fn a_trace_shows_when_the_device_has_ended_a_kernel() {
+    let runtime = with_devices("fake:26").policy("tree-eager").trace(100).build().expect("it starts");
+    let (on_device, [x, y]) = (scale(&runtime, On::Devices), [(); 2].map(|()| runtime.array(vec![1.0; 8])));
+    let first = runtime.task_with(&on_device, 2.0, (&x,)).submit().expect("it is taken");
+    runtime.wait(first).expect("it ends");
+    let copies = hold_copies(26);
+    let task = runtime.task_with(&on_device, 2.0, (&x,)).submit().expect("it is taken");
+    runtime.task_with(&on_device, 2.0, (&y,)).submit().expect("it is taken");
+    copies.wait_for_one();
+    // Longer than such a kernel.
+    std::thread::sleep(Duration::from_millis(50));
+    drop(copies);
+    runtime.wait_all().expect("no task fails");
+    let trace = runtime.take_trace().expect("it was asked for");
+    let last = |is_it: &dyn Fn(&Event) -> bool| trace.events.iter().rposition(|stamped| is_it(&stamped.event));
+    let end = last(&|event| matches!(event, Event::Ended { task: id, .. } if id.sequence() == task.sequence()));
+    let arrival = last(&|event| matches!(event, Event::TransferEnded(_)));
+    assert!(end.is_some() && end < arrival, "{:?}", trace.events);
+}
+
 /// The thread that drives the device registers it, and has it in the host's memory.
 #[test]
 fn what_the_end_of_a_task_on_a_device_registers_is_not_on_the_device() {

@@ -8,7 +8,7 @@ use crate::task::codelet::CodeletFacts;
 use crate::task::record::RareFields;
 use sched_core::{TaskId, WorkerId};
 use sched_trace::{CodeletId, Event};
-use sched_tree::{Slot, TaskEnd};
+use sched_tree::{Services, Slot, TaskEnd};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -44,8 +44,14 @@ impl Worker {
         let core = &*self.core;
         let KernelEnd { failed, length, by_device } = end;
         let task = TaskId::new(slot.head().sequence.load(Relaxed));
+        let now = core.backend.now().as_nanos();
+        // The worker of a device may have been busy with the next task when this one ended.
+        let ended = match by_device {
+            true => now.min(self.started.get().as_nanos().saturating_add(length.as_nanos() as u64)),
+            false => now,
+        };
         for member in crew.members {
-            core.backend.record(Some(self.id), || Event::Ended { task, worker: *member });
+            core.backend.record_at(ended, Some(self.id), || Event::Ended { task, worker: *member });
         }
         if let Some(capture) = core.capture() {
             let worked = capture.processor_time().filter(|_| !by_device);
