@@ -17,7 +17,7 @@ const HEADING: &str = "Machine";
 /// Number of workers.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(super) struct WorkerOption {
-    /// Number of CPU workers [default: one for each hardware thread that may be used, without one for each device, or as
+    /// Number of CPU workers [default: one for each hardware thread that may be used, less one for each device, or as
     /// the platform says]
     #[arg(long, short, value_name = "N", value_parser = up_to(MAX_WORKERS), help_heading = HEADING)]
     workers: Option<usize>,

@@ -20,8 +20,9 @@ const QUEUES: usize = 2;
 /// Threads of a block where the launch leaves the choice.
 const THREADS: u64 = 256;
 
-/// How long a thread asks again and again whether an operation has ended, before it sleeps until then. To be woken takes
-/// 10 µs after an operation of microseconds and 35 after a longer one (H200), so at most about twice the time is spent.
+/// How long a thread asks again and again whether an operation has ended, before it sleeps until then. To be woken
+/// takes 10 µs after an operation of microseconds and 35 after a longer one (H200), so at most about twice the time is
+/// spent.
 const ASKS_FOR: Duration = Duration::from_micros(50);
 
 /// The events around an operation, as numbers: CUDA's handles may be used by any thread.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// Those of the second task are copied by the worker of the device; those of the others because their queue asks for it.
+/// Those of the second task are copied by the worker of the device; those of the others since their queue asks for it.
 #[test]
 fn the_inputs_of_queued_tasks_are_copied_while_a_kernel_runs() {
     const TASKS: usize = 6;

@@ -221,7 +221,7 @@ impl OpenedDriver {
         remarks.texts.iter().map(ToString::to_string).collect()
     }
 
-    /// The table of an extension that the driver returned for the name of this type, with the pointer for its functions.
+    /// The table of an extension that the driver returned for the name of this type, and the pointer for its functions.
     ///
     /// # Errors
     /// If a driver of an earlier version does not offer it.

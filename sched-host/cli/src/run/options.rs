@@ -240,9 +240,9 @@ impl Options {
         Ok(Store::new(directory, Fingerprint::of_this_machine(topology)))
     }
 
-    /// The performance models of the runs with each of `policies` policies, loaded from the store. What one run measures
-    /// the next with that policy knows; the others do not, unless it is stored, so that no policy learns by runs of
-    /// others.
+    /// The performance models of the runs with each of `policies` policies, loaded from the store. What one run
+    /// measures the next with that policy knows; the others do not, unless it is stored, so that no policy learns by
+    /// runs of others.
     pub(super) fn models(&self, topology: &Topology, policies: usize) -> Vec<Arc<Models>> {
         let loaded = || match self.store(topology) {
             Err(_) => Models::in_memory(),

@@ -11,31 +11,29 @@
 //!   [brings](Storage::bring) the elements there; only one thread at a time copies an element to a node ([`Tiles`]),
 //!   only where the node does not hold its value, so nobody uses it there; and since it is the turn of a task that uses
 //!   it, nobody writes it elsewhere.
-//! - Elements are also copied [ahead](Storage::begin_ahead) of a task. That begins in its turn, before the task does. The
-//!   copy may go on when the task has run elsewhere and ended: whoever writes the elements in memory of the host waits
-//!   until none of them are being copied to any node, and a scope until nobody copies what it lent.
+//! - Elements are also copied [ahead](Storage::begin_ahead) of a task. That begins in its turn, before the task does.
+//!   The copy may go on when the task has run elsewhere and ended: whoever writes the elements in memory of the host
+//!   waits until none of them are being copied to any node, and a scope until nobody copies what it lent.
 //! - A buffer is as large on each node, and not initialized: an element is used only after it has been filled.
 //! - On the memory node of a device, an element is at the same place of a buffer of the device, which only its driver
 //!   reaches ([`devices`]).
 //! - A buffer is given back when its node holds no element and none is being copied there, under the lock of the tiles:
 //!   who uses an element on a node has seen it filled, and who copies it has noted that it arrives.
 
+mod copies;
 mod devices;
 mod pinning;
 
+pub(crate) use copies::Copying;
+
 use super::layout::MatrixLayout;
-use super::tiles::{Missing, Tiles};
-use super::whole::Whole;
+use super::tiles::Tiles;
 use crate::memory::Memories;
 use devices::OnDevice;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use pinning::Pinning;
-use sched_core::driver::DriverError;
 use sched_core::{MemoryNode, WorkerId};
-use sched_graph::{DataId, Region};
-use sched_memory::Reason;
-use sched_trace::Transfer;
-use smallvec::SmallVec;
+use sched_graph::Region;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -83,12 +81,6 @@ struct Spread {
     tiles: Mutex<Tiles>,
     /// Notified when a copy has arrived.
     arrived: Condvar,
-}
-
-/// Elements that are being copied to a node, and where each piece comes from.
-pub(crate) struct Copying {
-    missing: Vec<Missing>,
-    sources: SmallVec<[Option<MemoryNode>; 4]>,
 }
 
 impl Spread {
@@ -219,58 +211,6 @@ impl Storage {
         Layout::from_size_align(size, self.element.align()).ok().filter(|_| size > 0)
     }
 
-    /// Brings the values of a region to the node of a worker, or of the application to where they began; without
-    /// `value` any values will do. It is the turn of the caller, who writes the region or only reads it.
-    ///
-    /// # Errors
-    /// If a device does not give or take them.
-    pub(crate) fn bring(
-        &self,
-        whole: &Arc<Whole>,
-        region: &Region,
-        worker: Option<WorkerId>,
-        value: bool,
-    ) -> Result<(), DriverError> {
-        let Some(spread) = &self.spread else { return Ok(()) };
-        let node = worker.map_or(spread.home, |worker| spread.memories.node_of(worker));
-        self.bring_to(whole, region, (node, worker, Reason::Demand), value)
-    }
-
-    /// Brings the values of a region to a node ahead of tasks. It is the turn of the caller, a reader.
-    pub(crate) fn bring_ahead(&self, whole: &Arc<Whole>, region: &Region, node: MemoryNode) -> Result<(), DriverError> {
-        self.bring_to(whole, region, (node, None, Reason::Prefetch), true)
-    }
-
-    /// Begins to copy the values of a region that a node lacks, for a task that is to read them there; `None` if it
-    /// lacks none. It is the turn of the task, which does not begin during this call, and the caller goes on with
-    /// [`copy_ahead`](Self::copy_ahead).
-    pub(crate) fn begin_ahead(&self, region: &Region, node: MemoryNode) -> Option<Copying> {
-        let spread = self.spread.as_ref().filter(|_| !region.is_empty())?;
-        let mut tiles = spread.tiles.lock();
-        tiles.split(region);
-        let missing = tiles.begin(region, node, true);
-        (!missing.is_empty()).then(|| self.begin_copies(spread, missing, (node, None)))
-    }
-
-    /// Copies what [`begin_ahead`](Self::begin_ahead) has begun to copy, unless the values are `gone`.
-    ///
-    /// # Errors
-    /// If they are, if there is no room, or if a device does not give or take them.
-    pub(crate) fn copy_ahead(
-        &self,
-        whole: &Arc<Whole>,
-        (node, copying): (MemoryNode, &Copying),
-        gone: Option<DriverError>,
-    ) -> Result<(), DriverError> {
-        let Some(spread) = &self.spread else { return Ok(()) };
-        let copied = gone
-            .map_or(Ok(()), Err)
-            .and_then(|()| self.spare_block(spread, whole, node))
-            .and_then(|()| self.fetch(spread, whole, copying, (node, None, Reason::Prefetch)));
-        drop(self.end_copies(spread, copying, (node, None), (true, copied.is_ok())));
-        copied
-    }
-
     /// Keeps one copy of a region. It is the turn of the caller, a writer.
     pub(crate) fn let_go(&self, region: &Region) {
         let Some(spread) = &self.spread else { return };
@@ -289,147 +229,11 @@ impl Storage {
         }
     }
 
-    /// Brings a region to a node, for a worker or for nobody in particular, for this reason.
-    fn bring_to(
-        &self,
-        whole: &Arc<Whole>,
-        region: &Region,
-        (node, by, why): (MemoryNode, Option<WorkerId>, Reason),
-        value: bool,
-    ) -> Result<(), DriverError> {
-        let Some(spread) = self.spread.as_ref().filter(|_| !region.is_empty()) else { return Ok(()) };
-        // A device has memory for what is written without being read, whatever is there.
-        let is_copied = value || spread.memories.device(node).is_none();
-        let mut tiles = spread.tiles.lock();
-        tiles.split(region);
-        loop {
-            let missing = tiles.begin(region, node, value);
-            if missing.is_empty() {
-                if !tiles.is_arriving(region, node) {
-                    return Ok(());
-                }
-                spread.arrived.wait(&mut tiles);
-                continue;
-            }
-            let copying = self.begin_copies(spread, missing, (node, by));
-            drop(tiles);
-            let fetched = match is_copied {
-                true => self.fetch(spread, whole, &copying, (node, by, why)),
-                false => self.block(spread, whole, node).map(|_| {
-                    let new = copying.missing.iter().filter(|of| of.is_new);
-                    new.for_each(|of| spread.memories.note_allocated(node, self.bytes(of.region.len())));
-                }),
-            };
-            tiles = self.end_copies(spread, &copying, (node, by), (is_copied, fetched.is_ok()));
-            fetched?;
-        }
-    }
-
-    /// Chooses where what is missing on a node is copied from, and keeps it there until [`end_copies`](Self::end_copies).
-    /// The caller has locked the tiles.
-    fn begin_copies(
-        &self,
-        spread: &Spread,
-        missing: Vec<Missing>,
-        (node, by): (MemoryNode, Option<WorkerId>),
-    ) -> Copying {
-        let nearest = |of: &Missing| spread.memories.nearest(of.valid, node, self.bytes(of.region.len()));
-        let sources: SmallVec<[Option<MemoryNode>; 4]> = missing.iter().map(nearest).collect();
-        sources.iter().for_each(|from| spread.begin_copy_from(*from));
-        if let Some(device) = spread.visited(node, by) {
-            device.arena.enter();
-        }
-        Copying { missing, sources }
-    }
-
-    /// Notes that copies have ended: of values or of nothing, and well or not. Locks the tiles.
-    fn end_copies<'s>(
-        &self,
-        spread: &'s Spread,
-        Copying { missing, sources }: &Copying,
-        (node, by): (MemoryNode, Option<WorkerId>),
-        (is_copied, is_well): (bool, bool),
-    ) -> MutexGuard<'s, Tiles> {
-        let mut tiles = spread.tiles.lock();
-        sources.iter().for_each(|from| spread.end_copy_from(*from));
-        match is_well {
-            true => tiles.arrive(missing, node, is_copied),
-            false => tiles.give_up(missing, node),
-        }
-        if let Some(device) = spread.visited(node, by) {
-            device.arena.leave();
-        }
-        spread.arrived.notify_all();
-        tiles
-    }
-
-    /// Copies what is missing on a node from where each piece is.
-    fn fetch(
-        &self,
-        spread: &Spread,
-        whole: &Arc<Whole>,
-        Copying { missing, sources }: &Copying,
-        (node, by, why): (MemoryNode, Option<WorkerId>, Reason),
-    ) -> Result<(), DriverError> {
-        for (Missing { region, is_new, .. }, from) in missing.iter().zip(sources) {
-            let bytes = self.bytes(region.len());
-            let from = from.ok_or_else(devices::lost_with_its_device)?;
-            let transfer = Transfer { data: DataId(whole.id as u32), from, to: node, bytes, why };
-            let underway = spread.memories.note_transfer(transfer, by);
-            self.transfer(spread, whole, (from, node), region)?;
-            underway.arrived();
-            if *is_new {
-                spread.memories.note_allocated(node, bytes);
-            }
-        }
-        Ok(())
-    }
-
-    /// Copies elements from one node to another.
-    fn transfer(
-        &self,
-        spread: &Spread,
-        whole: &Arc<Whole>,
-        (from, to): (MemoryNode, MemoryNode),
-        region: &Region,
-    ) -> Result<(), DriverError> {
-        if spread.memories.device(from).is_some() || spread.memories.device(to).is_some() {
-            return self.transfer_by_device(spread, whole, (from, to), region);
-        }
-        // SAFETY: this thread copies the elements, which are valid at `from` and used by nobody on `to`.
-        unsafe { self.copy(self.buffer(spread, from), self.buffer(spread, to), region) };
-        Ok(())
-    }
-
-    /// Copies a region from one buffer to another.
-    ///
-    /// # Safety
-    /// The elements are initialized in the first buffer and not written meanwhile, and nobody uses them in the second.
-    unsafe fn copy(&self, from: Buffer, to: Buffer, region: &Region) {
-        let layout = self.layout.of_part(region);
-        let Region { rows, columns } = region;
-        let size = self.element.size();
-        let copy = |row: usize, column: usize, length: usize| {
-            let (from, to) = (self.element_of(from, row, column), self.element_of(to, row, column));
-            // SAFETY: `length` elements of the region follow one another there, in two different buffers.
-            unsafe { from.copy_to_nonoverlapping(to, length * size) };
-        };
-        if layout.is_contiguous() {
-            copy(rows.start, columns.start, region.len());
-        } else if layout.column_stride() == 1 {
-            rows.clone().for_each(|row| copy(row, columns.start, columns.len()));
-        } else if layout.row_stride() == 1 {
-            columns.clone().for_each(|column| copy(rows.start, column, rows.len()));
-        } else {
-            rows.clone().for_each(|row| columns.clone().for_each(|column| copy(row, column, 1)));
-        }
-    }
-
     /// Notes that a region is written on the node of a worker, or where the values began.
     pub(crate) fn note_write(&self, region: &Region, worker: Option<WorkerId>) {
         if let Some(spread) = &self.spread {
             let node = worker.map_or(spread.home, |worker| spread.memories.node_of(worker));
-            // What is copied from a device while it is written there is no value of the elements, and not taken for one.
+            // What is copied from a device while it is written there is no value of the elements, nor taken for one.
             let on_device = spread.memories.device(node).is_some();
             let matters = |tiles: &mut Tiles| match on_device {
                 true => tiles.is_arriving(region, node),

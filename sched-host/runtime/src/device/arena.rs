@@ -133,26 +133,15 @@ impl Arena {
         self.changed.notify_all();
     }
 
-    /// Allocates a buffer for data: one of the pool, a new one, or one in the place of what is evicted.
+    /// Allocates a buffer for data: one of the pool, a new one, or, if that `evicts`, one in the place of other data.
     pub(crate) fn allocate(
         &self,
         device: &Device,
         bytes: u64,
         data: Weak<dyn Resident>,
+        evicts: bool,
     ) -> Result<BufferId, DriverError> {
-        let buffer = self.obtain(device, bytes, true)?;
-        self.state.lock().residents.insert(buffer, Entry { data, is_leaving: false });
-        Ok(buffer)
-    }
-
-    /// [`allocate`](Self::allocate), where nothing is evicted for it.
-    pub(crate) fn allocate_spare(
-        &self,
-        device: &Device,
-        bytes: u64,
-        data: Weak<dyn Resident>,
-    ) -> Result<BufferId, DriverError> {
-        let buffer = self.obtain(device, bytes, false)?;
+        let buffer = self.obtain(device, bytes, evicts)?;
         self.state.lock().residents.insert(buffer, Entry { data, is_leaving: false });
         Ok(buffer)
     }

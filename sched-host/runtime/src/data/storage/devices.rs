@@ -74,7 +74,7 @@ impl Storage {
         let _tiles = spread.tiles.lock();
         if let Some((there, _)) = spread.on_device(node) {
             there.pins.fetch_add(1, Relaxed);
-            there.last_use.store(USES.fetch_add(1, Relaxed), Relaxed);
+            self.note_use(spread, node);
         }
     }
 
@@ -100,36 +100,28 @@ impl Storage {
         Some((block?, self.layout.offset(region.rows.start, region.columns.start)))
     }
 
-    /// The buffer on a device, allocated if there is none.
+    /// The buffer on a device, allocated if there is none, if that `evicts` in the place of other data.
     pub(super) fn block(
         &self,
         spread: &Spread,
         whole: &Arc<Whole>,
         node: MemoryNode,
+        evicts: bool,
     ) -> Result<Option<BufferId>, DriverError> {
         let Some((there, device)) = spread.on_device(node) else { return Ok(None) };
         let mut block = there.block.lock();
         if block.is_none() {
             let resident: Weak<Whole> = Arc::downgrade(whole);
-            *block = Some(device.arena.allocate(device, self.device_bytes(), resident)?);
+            *block = Some(device.arena.allocate(device, self.device_bytes(), resident, evicts)?);
         }
         Ok(*block)
     }
 
-    /// Allocates the buffer on a device, if the node is one's and has none, without evicting anything.
-    ///
-    /// # Errors
-    /// If there is no room.
-    pub(super) fn spare_block(&self, spread: &Spread, whole: &Arc<Whole>, node: MemoryNode) -> Result<(), DriverError> {
-        let Some((there, device)) = spread.on_device(node) else { return Ok(()) };
-        let mut block = there.block.lock();
-        if block.is_none() {
-            let resident: Weak<Whole> = Arc::downgrade(whole);
-            *block = Some(device.arena.allocate_spare(device, self.device_bytes(), resident)?);
+    /// Notes that the buffer on a device, if the node is one's, will be used: it is not the first to be evicted.
+    pub(super) fn note_use(&self, spread: &Spread, node: MemoryNode) {
+        if let Some((there, _)) = spread.on_device(node) {
+            there.last_use.store(USES.fetch_add(1, Relaxed), Relaxed);
         }
-        // What was fetched ahead will be used, and is not the first to be evicted.
-        there.last_use.store(USES.fetch_add(1, Relaxed), Relaxed);
-        Ok(())
     }
 
     /// Whether tasks or copies use the buffer on a device. The caller has locked the tiles.
@@ -151,7 +143,8 @@ impl Storage {
         spread.memories.devices().iter().for_each(|device| self.release_block(spread, device.node));
     }
 
-    /// Notes whether the owner of the values is about to take them; no device evicts them then, and nobody fetches them.
+    /// Notes whether the owner of the values is about to take them: no device evicts them then, nor does anybody fetch
+    /// them.
     pub(crate) fn note_leaving(&self, resident: &Weak<dyn Resident>, is_leaving: bool) {
         let Some(spread) = &self.spread else { return };
         if is_leaving {
@@ -189,7 +182,7 @@ impl Storage {
         (from, to): (MemoryNode, MemoryNode),
         region: &Region,
     ) -> Result<(), DriverError> {
-        let (source, target) = (self.block(spread, whole, from)?, self.block(spread, whole, to)?);
+        let (source, target) = (self.block(spread, whole, from, true)?, self.block(spread, whole, to, true)?);
         let (source, target) = (spread.memories.device(from).zip(source), spread.memories.device(to).zip(target));
         let bytes = self.bytes(region.len());
         match (source, target) {

@@ -1,7 +1,7 @@
 //! Memory of the host that a driver keeps where it is, for faster copies.
 //!
-//! Copies from and to memory that the system may move pass through memory of the driver, by the thread that starts them.
-//! To pin memory takes about half as long as such a copy of it, where it is large, and a sixth of what it takes to fill
+//! Copies from and to memory that the system may move pass through memory of the driver, by the thread that starts
+//! them. To pin memory takes about half as long as such a copy of it, where it is large, and a sixth of what it takes to fill
 //! new memory for the first time (docs/decisions/memory.md). So arrays that the runtime owns are pinned when they are
 //! registered, where no task waits for it. What a scope lends may be lent again and again, for tasks on cores: it is
 //! pinned as soon as half of it has been copied, at the first copy of all of it; so is what is small.
