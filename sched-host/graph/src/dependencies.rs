@@ -169,6 +169,7 @@ impl Lists {
         self.starts.len() - 1
     }
 
+    #[inline]
     fn get(&self, task: TaskId) -> &[TaskId] {
         &self.items[self.starts[task.index()] as usize..self.starts[task.index() + 1] as usize]
     }

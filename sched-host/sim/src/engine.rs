@@ -141,7 +141,7 @@ impl<'a> Engine<'a> {
             mail: None,
             graph: Arc::clone(&backend.graph),
             prices: Prices::new(platform.overheads),
-            tasks: Tasks::new(&backend.graph, Arc::clone(&backend.dependencies), ledger),
+            tasks: Tasks::new(&backend.graph, &backend.dependencies, ledger),
             teams,
             workers: workers.collect(),
             flights: Flights::default(),
@@ -365,7 +365,7 @@ impl<'a> Engine<'a> {
         self.backend.progress.reach(task, Stage::Ended);
         self.end = self.end.max(self.now);
         std::mem::swap(&mut self.tasks.ready, ready);
-        self.tasks.ended(task, &self.graph);
+        self.tasks.ended(task, &self.graph, &self.backend.dependencies);
         std::mem::swap(&mut self.tasks.ready, ready);
         self.note_ended(task);
     }
@@ -395,7 +395,7 @@ impl<'a> Engine<'a> {
             makespan: std::time::Duration::from_nanos(end),
             tasks: self.tasks.total(),
             flops: graph.flops(),
-            critical_path: self.tasks.critical_path(&backend.lengths),
+            critical_path: self.tasks.critical_path(&backend.lengths, &backend.dependencies),
             energy,
             workers,
             links: links.collect(),

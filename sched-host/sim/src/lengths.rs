@@ -38,6 +38,8 @@ pub(super) struct Lengths {
     widths: Vec<u16>,
     /// Longest execution time of a row.
     longest: Vec<u64>,
+    /// Shortest execution time of a row on workers that can run it; 0 if none can.
+    shortest: Vec<u64>,
     /// The row of each task.
     row_of: Vec<Row>,
 }
@@ -61,6 +63,21 @@ struct RowKey {
     given: SmallVec<[(Arch, u64); 2]>,
 }
 
+impl RowKey {
+    /// That of a task whose data has this size.
+    fn of(task: &Task, bytes: u64) -> RowKey {
+        let nanos = |arch| task.lengths.get(arch).map_or(0, |length| length.as_nanos() as u64);
+        let given = task.lengths.archs().iter().map(|arch| (arch, nanos(arch))).collect();
+        RowKey { kind: task.kind, footprint: task.footprint, bytes, flops: task.flops.to_bits(), given }
+    }
+}
+
+/// Whether two tasks of one kind with data of one size have equal keys. Most graphs have thousands of such tasks, and
+/// few keys.
+fn are_alike(one: &Task, other: &Task) -> bool {
+    one.footprint == other.footprint && one.flops.to_bits() == other.flops.to_bits() && one.lengths == other.lengths
+}
+
 impl Lengths {
     /// Execution times of the tasks of `graph`, where `combined` has the members of each combined worker.
     ///
@@ -75,7 +92,7 @@ impl Lengths {
         let workers_by_class = platform.workers_by_class();
         let mut rows: HashMap<RowKey, Row> = HashMap::new();
         // The row of the last task of each kind, which mostly is that of the next one.
-        let mut latest: Vec<Option<(RowKey, Row)>> = vec![None; graph.kinds.len()];
+        let mut latest: Vec<Option<(&Task, u64, Row)>> = vec![None; graph.kinds.len()];
         let mut unknown: BTreeMap<KindId, Unknown> = BTreeMap::new();
         let mut lengths = Lengths {
             columns: platform.classes.len() + teams.len(),
@@ -85,20 +102,18 @@ impl Lengths {
             archs: Vec::new(),
             widths: Vec::new(),
             longest: Vec::new(),
+            shortest: Vec::new(),
             row_of: Vec::with_capacity(graph.tasks.len()),
         };
         for (id, task) in graph.ids().zip(&graph.tasks) {
             let bytes = graph.bytes_of(task);
-            let nanos = |arch| task.lengths.get(arch).map_or(0, |length| length.as_nanos() as u64);
-            let given = task.lengths.archs().iter().map(|arch| (arch, nanos(arch))).collect();
-            let key = RowKey { kind: task.kind, footprint: task.footprint, bytes, flops: task.flops.to_bits(), given };
             let next = Row(lengths.archs.len() as u32);
             let latest = &mut latest[task.kind.index()];
-            let row = match latest {
-                Some((last, row)) if *last == key => *row,
-                _ => *rows.entry(key.clone()).or_insert(next),
+            let row = match *latest {
+                Some((last, last_bytes, row)) if last_bytes == bytes && are_alike(last, task) => row,
+                _ => *rows.entry(RowKey::of(task, bytes)).or_insert(next),
             };
-            *latest = Some((key, row));
+            *latest = Some((task, bytes, row));
             if row == next {
                 lengths.add(graph, platform, &workers_by_class, task);
             }
@@ -155,6 +170,8 @@ impl Lengths {
         let width = if archs.contains(Arch::CPU) { sizes.max().unwrap_or(1) } else { 1 };
         self.archs.push(archs);
         self.widths.push(width);
+        let able = self.nanos[start..].iter().copied().filter(|nanos| *nanos != NEVER);
+        self.shortest.push(able.min().unwrap_or(0));
     }
 
     pub(super) fn row(&self, task: TaskId) -> Row {
@@ -188,9 +205,7 @@ impl Lengths {
 
     /// Shortest execution time of a task on any worker; 0 if none can run it.
     pub(super) fn shortest(&self, task: TaskId) -> u64 {
-        let row = self.row(task).index() * self.columns;
-        let least = self.nanos[row..row + self.columns].iter().min().copied().unwrap_or(NEVER);
-        if least == NEVER { 0 } else { least }
+        self.shortest[self.row(task).index()]
     }
 }
 

@@ -29,13 +29,14 @@ pub(super) fn check(graph: &TaskGraph, platform: &Platform, lengths: &Lengths) -
     let slowest = platform.links.iter().map(|link| 1.0 / link.bandwidth).fold(0.0, f64::max);
     let farthest = platform.routes.iter().map(|route| route.links.len()).max().unwrap_or(0) as f64;
     let latency = platform.routes.iter().map(|route| route.latency).max().unwrap_or(0) as f64;
+    let sizes: Vec<f64> = graph.data.iter().map(|datum| datum.bytes as f64).collect();
     let (mut time, mut bytes) = (0.0, 0.0);
     let (mut longest, mut largest) = ((0.0, TaskId(0)), (0.0, TaskId(0)));
     for (id, task) in graph.ids().zip(&graph.tasks) {
-        let data: f64 = task.accesses.iter().map(|access| graph.data[access.data.index()].bytes as f64).sum();
-        let moving = data * slowest * farthest + latency * task.accesses.len() as f64;
-        let took =
-            lengths.longest(id) as f64 + each_task + each_access * MOVES * task.accesses.len() as f64 + moving * MOVES;
+        let data: f64 = task.accesses.iter().map(|access| sizes[access.data.index()]).sum();
+        let accesses = task.accesses.len() as f64;
+        let moving = data * slowest * farthest + latency * accesses;
+        let took = lengths.longest(id) as f64 + each_task + each_access * MOVES * accesses + moving * MOVES;
         time += took;
         bytes += data * MOVES;
         if took > longest.0 {

@@ -121,8 +121,10 @@ impl RunPlaces {
         if !answers.tree.services.expected_costs(answers.head, &self.at, answers.with_energy, costs) {
             return false;
         }
-        for (run, found) in runs.iter().zip(&mut *into) {
-            *found = RawProspectRun { count: run.count, prospect: RawProspect::NONE };
+        // Field by field: the processor would wait for a whole one that is put together elsewhere and copied.
+        for (run, RawProspectRun { count, prospect }) in runs.iter().zip(&mut *into) {
+            *count = run.count;
+            *prospect = RawProspect::NONE;
         }
         let archs = answers.head.archs.load(Relaxed);
         for (workers, cost) in self.groups.iter().zip(costs).filter(|(workers, _)| archs & workers.arch != 0) {

@@ -18,7 +18,7 @@ pub(super) struct Agenda {
     /// Time of the last entry of each pile; decreasing from each pile to the next.
     lasts: [u64; PILES],
     heap: BinaryHeap<Reverse<Entry>>,
-    /// Key of the first entry of each pile, of the heap, and of the next arrival; [`NEVER`] for none.
+    /// Key of the first entry of each pile, of the heap, and of the next arrival.
     firsts: [Key; PLACES],
     /// The place of the next entry.
     next: usize,
@@ -26,7 +26,7 @@ pub(super) struct Agenda {
     withdrawn: u64,
     /// The latest time of these.
     latest: u64,
-    /// Sequence number of the last entry.
+    /// Sequence number of the last entry, a multiple of the number of places.
     sequence: u64,
 }
 
@@ -50,15 +50,23 @@ struct Entry {
     action: Action,
 }
 
-/// The time in the upper half, the order of planning in the lower.
+/// The time in the upper half, the order of planning in the lower, and the place in bits that the latter leaves 0: so
+/// the least key says where it is, and nothing is looked up while it is found.
 type Key = u128;
 
-const NEVER: Key = Key::MAX;
+/// Keys are less than this; of a place without an entry, the key is this with the place.
+const NEVER: Key = Key::MAX - (PLACES as Key - 1);
 
-impl Entry {
-    fn key(&self) -> Key {
-        Key::from(self.time) << 64 | Key::from(self.sequence)
-    }
+const _: () = assert!(PLACES.is_power_of_two());
+
+/// Key of an entry at a place.
+fn key(time: u64, sequence: u64, place: usize) -> Key {
+    Key::from(time) << 64 | Key::from(sequence) | place as Key
+}
+
+/// Key of a place whose first entry is this.
+fn first(entry: Option<&Entry>, place: usize) -> Key {
+    entry.map_or(NEVER | place as Key, |entry| key(entry.time, entry.sequence, place))
 }
 
 impl Agenda {
@@ -67,7 +75,7 @@ impl Agenda {
             piles: [const { VecDeque::new() }; PILES],
             lasts: [0; PILES],
             heap: BinaryHeap::new(),
-            firsts: [NEVER; PLACES],
+            firsts: std::array::from_fn(|place| first(None, place)),
             next: 0,
             withdrawn: 0,
             latest: 0,
@@ -89,17 +97,17 @@ impl Agenda {
     #[inline]
     pub(super) fn next_time(&self) -> Option<u64> {
         let first = self.firsts[self.next];
-        (first != NEVER).then_some((first >> 64) as u64)
+        (first < NEVER).then_some((first >> 64) as u64)
     }
 
     /// Plans an action. Actions of equal time are performed in the order in which they were planned.
     #[inline]
     pub(super) fn push(&mut self, time: u64, action: Action) {
-        self.sequence += 1;
+        self.sequence += PLACES as u64;
         let entry = Entry { time, sequence: self.sequence, action };
-        let key = entry.key();
         let fits = self.lasts.iter().position(|last| *last <= time);
         let at = fits.unwrap_or(HEAP);
+        let key = key(time, self.sequence, at);
         match self.piles.get_mut(at) {
             Some(pile) => {
                 self.lasts[at] = time;
@@ -117,18 +125,19 @@ impl Agenda {
 
     /// Plans the next arrival for this time, or for none, instead of the time for which it was planned.
     pub(super) fn plan_arrival(&mut self, time: Option<u64>) {
-        let before = std::mem::replace(&mut self.firsts[ARRIVAL], NEVER);
-        if before != NEVER {
+        let before = std::mem::replace(&mut self.firsts[ARRIVAL], first(None, ARRIVAL));
+        if before < NEVER {
             self.withdrawn += 1;
             self.latest = self.latest.max((before >> 64) as u64);
         }
         if let Some(time) = time {
-            self.sequence += 1;
-            self.firsts[ARRIVAL] = Key::from(time) << 64 | Key::from(self.sequence);
+            self.sequence += PLACES as u64;
+            self.firsts[ARRIVAL] = key(time, self.sequence, ARRIVAL);
         }
         self.next = match self.next {
+            next if next != ARRIVAL && self.firsts[next] < self.firsts[ARRIVAL] => next,
             ARRIVAL => self.least(),
-            next => self.lesser(next, ARRIVAL),
+            _ => ARRIVAL,
         };
     }
 
@@ -142,19 +151,12 @@ impl Agenda {
         self.latest
     }
 
-    /// The one of two places whose first entry is next.
-    #[inline]
-    fn lesser(&self, one: usize, other: usize) -> usize {
-        if self.firsts[other] < self.firsts[one] { other } else { one }
-    }
-
     /// The place of the next entry. Of pairs, so that the processor compares some of them at once.
     #[inline]
     fn least(&self) -> usize {
-        const { assert!(PLACES == 8) };
-        let (low, high) = (self.lesser(0, 1), self.lesser(2, 3));
-        let (others, last) = (self.lesser(4, 5), self.lesser(6, 7));
-        self.lesser(self.lesser(low, high), self.lesser(others, last))
+        let [a, b, c, d, e, f, g, h] = self.firsts;
+        let least = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
+        least as usize % PLACES
     }
 
     /// Takes the next action, with its time.
@@ -164,9 +166,9 @@ impl Agenda {
         let (time, action, first) = match at {
             HEAP => {
                 let Reverse(Entry { time, action, .. }) = self.heap.pop()?;
-                (time, action, self.heap.peek().map_or(NEVER, |Reverse(entry)| entry.key()))
+                (time, action, first(self.heap.peek().map(|Reverse(entry)| entry), HEAP))
             }
-            ARRIVAL => ((self.firsts[ARRIVAL] >> 64) as u64, Action::Arrive, NEVER),
+            ARRIVAL => ((self.firsts[ARRIVAL] >> 64) as u64, Action::Arrive, first(None, ARRIVAL)),
             _ => {
                 let pile = &mut self.piles[at];
                 let Entry { time, action, .. } = pile.pop_front()?;
@@ -174,7 +176,7 @@ impl Agenda {
                     // No action is planned in the past, so every later one fits behind this.
                     self.lasts[at] = time;
                 }
-                (time, action, pile.front().map_or(NEVER, Entry::key))
+                (time, action, first(pile.front(), at))
             }
         };
         self.firsts[at] = first;

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 /// See the [module](self).
 pub(super) struct Tasks {
-    dependencies: Arc<Dependencies>,
     ledger: Arc<Ledger>,
     free_slots: Vec<&'static Slot>,
     /// For each task, the number of tasks that it waits for, plus one until it is submitted.
@@ -59,10 +58,9 @@ struct Hold {
 }
 
 impl Tasks {
-    pub(super) fn new(graph: &TaskGraph, dependencies: Arc<Dependencies>, ledger: Arc<Ledger>) -> Tasks {
+    pub(super) fn new(graph: &TaskGraph, dependencies: &Dependencies, ledger: Arc<Ledger>) -> Tasks {
         let waiting = graph.ids().map(|task| dependencies.predecessors(task).len() as u32 + 1).collect();
         Tasks {
-            dependencies,
             ledger,
             free_slots: Vec::new(),
             waiting,
@@ -131,9 +129,8 @@ impl Tasks {
     }
 
     /// Records the end of a task, which makes others ready.
-    pub(super) fn ended(&mut self, task: TaskId, graph: &TaskGraph) {
+    pub(super) fn ended(&mut self, task: TaskId, graph: &TaskGraph, dependencies: &Dependencies) {
         self.ended += 1;
-        let dependencies = Arc::clone(&self.dependencies);
         for successor in dependencies.successors(task) {
             self.release(*successor, graph);
         }
@@ -143,6 +140,15 @@ impl Tasks {
             }
         }
         self.hints.ended(task);
+    }
+
+    /// The tasks that may become ready when `task` ends: those that wait for one other task at most.
+    pub(super) fn nearly_ready<'a>(
+        &'a self,
+        task: TaskId,
+        dependencies: &'a Dependencies,
+    ) -> impl Iterator<Item = TaskId> + 'a {
+        dependencies.successors(task).iter().copied().filter(|successor| self.waiting[successor.index()] <= 2)
     }
 
     /// Gives the turn at data to the first task that waits for it and needs no other turn that is taken. The others
@@ -203,10 +209,10 @@ impl Tasks {
     }
 
     /// Length of the critical path, with each task where it is fastest.
-    pub(super) fn critical_path(&self, lengths: &Lengths) -> Duration {
+    pub(super) fn critical_path(&self, lengths: &Lengths, dependencies: &Dependencies) -> Duration {
         let mut ends = vec![0u64; self.total()];
         for task in (0..self.total() as u32).map(TaskId) {
-            let before = self.dependencies.predecessors(task);
+            let before = dependencies.predecessors(task);
             let start = before.iter().map(|before| ends[before.index()]).max().unwrap_or(0);
             ends[task.index()] = start.saturating_add(lengths.shortest(task));
         }

@@ -152,6 +152,8 @@ impl Engine<'_> {
             };
             let task = task_of(slot.head());
             self.report(Event::Pulled { task: task.submitted(), worker });
+            // What its start will look at.
+            fetch_ahead(self.backend.dependencies.successors(task));
             self.backend.progress.reach(task, Stage::Taken);
             let class = self.workers[worker.index()].class;
             let length = self.backend.lengths.nanos(self.backend.lengths.row(task), class);
@@ -250,6 +252,10 @@ impl Engine<'_> {
             engine.report(Event::Started { task: id, worker: member, codelet });
         });
         self.book_rest(worker);
+        // Specs lie far apart, and what its end makes ready would wait for them then.
+        for next in self.tasks.nearly_ready(task, &self.backend.dependencies) {
+            fetch_ahead(self.backend.spec(next));
+        }
         let nanos = length.saturating_add(taken);
         match shares {
             true => self.ask(CoreWork { job: Job::Kernel(worker), nanos, cores }),
@@ -304,7 +310,7 @@ impl Engine<'_> {
         self.book_rest(worker);
         self.flights.remove(flight);
         self.tasks.give_back(slot);
-        self.tasks.ended(task, &self.graph);
+        self.tasks.ended(task, &self.graph, &self.backend.dependencies);
         self.note_ended(task);
         let mut ready = std::mem::take(&mut self.tasks.ready);
         while let Some(task) = ready.pop_front() {
