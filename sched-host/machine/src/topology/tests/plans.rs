@@ -44,8 +44,8 @@ fn the_threads_of_devices_have_pus_of_their_own_by_default() -> Result<(), Box<d
     let workers = |machine: &str, devices: usize| {
         Topology::from_synthetic(machine).map(|machine| BindingPlan::default_workers_beside(&machine, devices))
     };
-    assert_eq!((workers("core:4", 0)?, workers("core:4", 1)?, workers("core:4", 3)?), (4, 3, 1));
-    assert_eq!((workers("core:4", 4)?, workers("core:4", 9)?), (1, 1), "the cores have one left in any case");
+    assert_eq!((workers("pu:4", 0)?, workers("pu:4", 1)?, workers("pu:4", 3)?), (4, 3, 1));
+    assert_eq!((workers("pu:4", 4)?, workers("pu:4", 9)?), (1, 1), "the cores have one left in any case");
     Ok(())
 }
 
