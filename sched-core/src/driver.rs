@@ -270,7 +270,7 @@ pub trait Driver: Send + Sync + Sized + 'static {
         order: Order<'_>,
     ) -> Result<Token, DriverError> {
         let _ = (from, to, rows, order);
-        Err(DriverError::new(DriverErrorKind::Unsupported, "its devices do not copy to one another"))
+        Err(errors::no_copies_across())
     }
 
     /// Compiles kernels for a device.
@@ -304,7 +304,7 @@ pub trait Driver: Send + Sync + Sized + 'static {
     /// and measures by its own clock.
     fn begin_span(&self, device: DeviceNumber, queue: u32) -> Result<SpanId, DriverError> {
         let _ = (device, queue);
-        Err(DriverError::new(DriverErrorKind::Unsupported, "it does not measure what others put into its queues"))
+        Err(errors::no_spans())
     }
 
     /// A token for everything that is in a queue now, like [`mark`](Self::mark); its time is that since the device was
@@ -327,7 +327,7 @@ pub trait Driver: Send + Sync + Sized + 'static {
     /// The host copies in any case.
     fn pin(&self, device: DeviceNumber, memory: HostMemory, bytes: u64) -> Result<(), DriverError> {
         let _ = (device, memory, bytes);
-        Err(DriverError::new(DriverErrorKind::Unsupported, "its copies do not gain by pinned memory"))
+        Err(errors::no_pinning())
     }
 
     /// Ends what a [`pin`](Self::pin) of the same device and memory began; no operation uses the memory.

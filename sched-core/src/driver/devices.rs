@@ -2,7 +2,7 @@
 
 use super::{
     BufferId, DeviceInfo, DeviceMemory, DeviceNumber, Driver, DriverError, DriverErrorKind, DriverInfo, Finished,
-    HostMemory, KernelId, Launch, ModuleId, Order, RawObject, Rows, Source, SpanId, Token,
+    HostMemory, KernelId, Launch, ModuleId, Order, RawObject, Rows, Source, SpanId, Token, errors,
 };
 
 /// Direction of a copy between the host and a device.
@@ -46,7 +46,7 @@ pub trait Device: Send + Sync + Sized + 'static {
         order: Order<'_>,
     ) -> Result<Token, DriverError> {
         let _ = (target, from, to, rows, order);
-        Err(DriverError::new(DriverErrorKind::Unsupported, "its devices do not copy to one another"))
+        Err(errors::no_copies_across())
     }
 
     /// See [`Driver::load`].
@@ -64,7 +64,7 @@ pub trait Device: Send + Sync + Sized + 'static {
     /// See [`Driver::begin_span`].
     fn begin_span(&self, queue: u32) -> Result<SpanId, DriverError> {
         let _ = queue;
-        Err(DriverError::new(DriverErrorKind::Unsupported, "it does not measure what others put into its queues"))
+        Err(errors::no_spans())
     }
 
     /// See [`Driver::end_span`].
@@ -76,7 +76,7 @@ pub trait Device: Send + Sync + Sized + 'static {
     /// See [`Driver::pin`].
     fn pin(&self, memory: HostMemory, bytes: u64) -> Result<(), DriverError> {
         let _ = (memory, bytes);
-        Err(DriverError::new(DriverErrorKind::Unsupported, "its copies do not gain by pinned memory"))
+        Err(errors::no_pinning())
     }
 
     /// See [`Driver::unpin`].

@@ -106,3 +106,18 @@ impl fmt::Display for DriverError {
 }
 
 impl std::error::Error for DriverError {}
+
+/// The answer of a driver that does not measure what others put into its queues.
+pub(super) fn no_spans() -> DriverError {
+    DriverError::new(DriverErrorKind::Unsupported, "it does not measure what others put into its queues")
+}
+
+/// The answer of a driver that gains nothing by pinned memory.
+pub(super) fn no_pinning() -> DriverError {
+    DriverError::new(DriverErrorKind::Unsupported, "its copies do not gain by pinned memory")
+}
+
+/// The answer of a driver whose devices copy to the host only.
+pub(super) fn no_copies_across() -> DriverError {
+    DriverError::new(DriverErrorKind::Unsupported, "its devices do not copy to one another")
+}

@@ -271,7 +271,7 @@ impl Drop for Lent {
     fn drop(&mut self) {
         self.loan.end();
         if let Places::Part(part) = &self.header.places {
-            part.whole.unpin();
+            part.whole.unpin_home();
         }
         if let Some(end) = self.end.take() {
             end();

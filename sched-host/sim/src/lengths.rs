@@ -74,7 +74,7 @@ impl RowKey {
 
 /// Whether two tasks of one kind with data of one size have equal keys. Most graphs have thousands of such tasks, and
 /// few keys.
-fn are_alike(one: &Task, other: &Task) -> bool {
+fn have_equal_keys(one: &Task, other: &Task) -> bool {
     one.footprint == other.footprint && one.flops.to_bits() == other.flops.to_bits() && one.lengths == other.lengths
 }
 
@@ -110,7 +110,7 @@ impl Lengths {
             let next = Row(lengths.archs.len() as u32);
             let latest = &mut latest[task.kind.index()];
             let row = match *latest {
-                Some((last, last_bytes, row)) if last_bytes == bytes && are_alike(last, task) => row,
+                Some((last, last_bytes, row)) if last_bytes == bytes && have_equal_keys(last, task) => row,
                 _ => *rows.entry(RowKey::of(task, bytes)).or_insert(next),
             };
             *latest = Some((task, bytes, row));

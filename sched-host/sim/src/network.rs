@@ -70,11 +70,11 @@ struct OpenLink {
 const REMEMBERED_FLOWS: usize = 8;
 
 /// Number of sets of flows whose rates are remembered; a power of two.
-const MEMORIES: usize = 1024;
+const REMEMBERED_SETS: usize = 1024;
 
 /// The rates of some flows.
 #[derive(Clone, Copy, Default, Debug)]
-struct Memory {
+struct Remembered {
     /// Their routes in order, in a byte each, from 1; 0 if nothing is remembered.
     routes: u64,
     rates: [f64; REMEMBERED_FLOWS],
@@ -91,7 +91,7 @@ pub(super) struct Network {
     now: u64,
     /// Rates that were computed before, since a machine has few routes: each set of flows has one place. Empty before
     /// the first.
-    remembered: Vec<Memory>,
+    remembered: Vec<Remembered>,
     /// Scratch: the state of each link.
     open: Vec<OpenLink>,
     /// Scratch: links that flows pass.
@@ -180,18 +180,18 @@ impl Network {
     fn share(&mut self) {
         let Some(routes) = self.routes_of_flows() else { return self.compute_shares() };
         // Fibonacci hashing: the upper bits depend on all.
-        let at = (routes.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % MEMORIES;
-        if let Some(memory) = self.remembered.get(at).filter(|memory| memory.routes == routes) {
-            return self.flows.iter_mut().zip(&memory.rates).for_each(|(flow, rate)| flow.rate = *rate);
+        let at = (routes.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % REMEMBERED_SETS;
+        if let Some(known) = self.remembered.get(at).filter(|known| known.routes == routes) {
+            return self.flows.iter_mut().zip(&known.rates).for_each(|(flow, rate)| flow.rate = *rate);
         }
         self.compute_shares();
-        self.remembered.resize(MEMORIES, Memory::default());
-        let memory = &mut self.remembered[at];
-        memory.routes = routes;
-        memory.rates.iter_mut().zip(&self.flows).for_each(|(rate, flow)| *rate = flow.rate);
+        self.remembered.resize(REMEMBERED_SETS, Remembered::default());
+        let new = &mut self.remembered[at];
+        new.routes = routes;
+        new.rates.iter_mut().zip(&self.flows).for_each(|(rate, flow)| *rate = flow.rate);
     }
 
-    /// The routes of all flows in order, as [`Memory::routes`] has them; `None` if they are too many.
+    /// The routes of all flows in order, as [`Remembered::routes`] has them; `None` if they are too many.
     fn routes_of_flows(&self) -> Option<u64> {
         if self.flows.len() > REMEMBERED_FLOWS || self.routes.len() > usize::from(u8::MAX) {
             return None;

@@ -20,7 +20,7 @@ pub(super) struct Spec {
     pub(super) footprint: u32,
     /// Number of accesses.
     count: u32,
-    /// The accesses, if they are no more.
+    /// The accesses, if there are no more than these.
     accesses: [Access; MOST],
 }
 

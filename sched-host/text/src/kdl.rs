@@ -4,7 +4,6 @@
 //! [`Signature`] and give typed access to arguments and properties, and collects findings with their places. It
 //! continues after each problem, so that all are reported.
 
-mod dense;
 mod enclosed;
 mod node;
 mod reader;

@@ -249,9 +249,12 @@ impl Options {
             Ok(store) if self.calibrate => Models::with_store(store),
             Ok(store) => Models::with_store(store).read_only(),
         };
-        let shared = Arc::new(loaded());
-        let of_policy = |_| if self.calibrate { Arc::clone(&shared) } else { Arc::new(loaded()) };
-        (0..policies).map(of_policy).collect()
+        let mut models: Vec<Arc<Models>> = Vec::with_capacity(policies);
+        for _ in 0..policies {
+            let shared = models.first().filter(|_| self.calibrate).map(Arc::clone);
+            models.push(shared.unwrap_or_else(|| Arc::new(loaded())));
+        }
+        models
     }
 
     /// Starts a runtime.

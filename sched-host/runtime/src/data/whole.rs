@@ -331,8 +331,8 @@ impl Whole {
         whole.storage.note_leaving(&(resident as Weak<dyn Resident>), is_leaving);
     }
 
-    /// Ends what makes copies of lent values faster: their scope has ended, and nothing is copied any more.
-    pub(crate) fn unpin(&self) {
+    /// Ends the pinning of lent memory: its scope has ended, and nothing is copied any more.
+    pub(crate) fn unpin_home(&self) {
         self.storage.unpin_home();
     }
 

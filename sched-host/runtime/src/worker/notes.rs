@@ -44,14 +44,16 @@ impl Worker {
         let core = &*self.core;
         let KernelEnd { failed, length, by_device } = end;
         let task = TaskId::new(slot.head().sequence.load(Relaxed));
-        let now = core.backend.now().as_nanos();
-        // The worker of a device may have been busy with the next task when this one ended.
-        let ended = match by_device {
-            true => now.min(self.started.get().as_nanos().saturating_add(length.as_nanos() as u64)),
-            false => now,
-        };
-        for member in crew.members {
-            core.backend.record_at(ended, Some(self.id), || Event::Ended { task, worker: *member });
+        if core.backend.recorder.is_some() {
+            let now = core.backend.now().as_nanos();
+            // The worker of a device may have been busy with the next task when this one ended.
+            let ended = match by_device {
+                true => now.min(self.started.get().as_nanos().saturating_add(length.as_nanos() as u64)),
+                false => now,
+            };
+            for member in crew.members {
+                core.backend.record_at(ended, Some(self.id), || Event::Ended { task, worker: *member });
+            }
         }
         if let Some(capture) = core.capture() {
             let worked = capture.processor_time().filter(|_| !by_device);

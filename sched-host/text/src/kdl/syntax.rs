@@ -1,6 +1,5 @@
 //! Parsing of KDL text, with KDL's errors as findings.
 
-use super::dense;
 use super::enclosed::syntax_errors;
 use super::reader::Language;
 use super::scan::Scan;
@@ -23,9 +22,6 @@ pub(super) fn document(text: &str, language: Language) -> Result<KdlDocument, (V
     if let Some(offset) = scan.repeated_slashdash() {
         let finding = Finding::error("a `/-` follows another one").at(Span::new(offset, 2), "one too many");
         return Err((vec![finding.help("write one `/-` before what is to be left out")], 0));
-    }
-    if let Some(document) = dense::document(&scan) {
-        return Ok(document);
     }
     let mut found = syntax_errors(&scan.code, Earliest::<Finding>::MOST);
     if found.is_empty() && scan.findings.is_empty() {

@@ -1,10 +1,7 @@
 //! What a reader gives, and what it reports.
 
-use super::scan::Scan;
-use super::syntax::trimmed;
-use super::{Language, Reader, Signature, dense};
+use super::{Language, Reader, Signature};
 use crate::quantity::{TIME, parse_time};
-use kdl::KdlDocument;
 
 const LANGUAGE: Language = Language { name: "menu", node: "dish", rule: "M1" };
 const DISH: Signature = Signature {
@@ -188,44 +185,4 @@ fn the_comment_above_a_node_is_that_of_the_text() {
     let below: Vec<String> = soup.iter_children().map(|node| reader.comment_above(node)).collect();
     assert_eq!(reader.comment_above(soup), "Hot.\nCheap.");
     assert_eq!(below, ["Below.", ""], "the comment is that of the first node of the line");
-}
-
-/// All words of a document with their places in the text.
-fn words(text: &str, document: &KdlDocument) -> Vec<String> {
-    let mut found = Vec::new();
-    for node in document.nodes() {
-        found.push(format!("{} {:?}", node.name(), trimmed(text, node.name().span())));
-        found.push(format!("{:?}", trimmed(text, node.span())));
-        found.extend(node.ty().map(|word| format!("({word}) {:?}", trimmed(text, word.span()))));
-        for entry in node.entries() {
-            found.push(format!("{} {:?}", entry.value(), trimmed(text, entry.span())));
-            found.extend(entry.name().map(|word| format!("{word}= {:?}", trimmed(text, word.span()))));
-        }
-        found.extend(node.children().into_iter().flat_map(|children| words(text, children)));
-    }
-    found
-}
-
-#[test]
-fn a_text_without_repeated_blanks_has_the_same_words_at_the_same_places() {
-    let texts = [
-        "",
-        "\n\n  // Nothing but a comment: µ.\n",
-        "dish \"soup  of   the day\" price=7   hot=#true\n\n\n   dish    \"rice\"{\n\n    with 1   2; and   #\"a \"  b\"#\n  }  ",
-        "menu {\n    // What there is.\n    //   much\n    dish  \"a\"   /* or  b */   price = 3\n\n\n    (x)dish  { }\n}\nmenu { dish;   dish }\n",
-    ];
-    for text in texts {
-        let dense = dense::document(&Scan::of(text)).expect("it is simple");
-        let whole = KdlDocument::parse(text).expect("it is KDL");
-        assert_eq!(words(text, &dense), words(text, &whole), "{text}");
-    }
-}
-
-#[test]
-fn only_simple_texts_without_errors_are_read_without_their_blanks() {
-    let left =
-        ["a }\nb {", "a \\\n  b", "/-a", "a \"\"\"\n  b\n  \"\"\"", "a \"µ\"", "a {", "a \"b", "a /* b", "a\tb", "a ]"];
-    for text in left {
-        assert!(dense::document(&Scan::of(text)).is_none(), "{text}");
-    }
 }

@@ -1,8 +1,8 @@
 //! Memory of the host that a driver keeps where it is, for faster copies.
 //!
 //! Copies from and to memory that the system may move pass through memory of the driver, by the thread that starts
-//! them. To pin memory takes about half as long as such a copy of it, where it is large, and a sixth of what it takes to fill
-//! new memory for the first time (docs/decisions/memory.md). So arrays that the runtime owns are pinned when they are
+//! them. To pin memory takes about half as long as such a copy of it, where it is large, and a sixth of what it takes to
+//! fill new memory for the first time (docs/decisions/memory.md). So arrays that the runtime owns are pinned when they are
 //! registered, where no task waits for it. What a scope lends may be lent again and again, for tasks on cores: it is
 //! pinned as soon as half of it has been copied, at the first copy of all of it; so is what is small.
 
@@ -17,18 +17,12 @@ const WORTH: u64 = 1 << 20;
 
 /// Whether the memory where the values began is pinned.
 pub(super) enum Pinning {
-    /// Not yet: so many bytes were copied.
+    /// Not yet, after this number of bytes was copied.
     After(u64),
     /// By the driver of this device.
     Pinned(Arc<Device>),
     /// The driver cannot, or gains nothing.
     Refused,
-}
-
-impl Default for Pinning {
-    fn default() -> Pinning {
-        Pinning::After(0)
-    }
 }
 
 impl Storage {
