@@ -237,10 +237,11 @@ impl<T: Copy> RegionOrder<T> {
         let replaces = matches!(mode, AccessMode::Write | AccessMode::ReadWrite);
         let overlapping = std::mem::take(&mut self.parts[part.index()].overlapping);
         for other in overlapping.iter().filter(|other| self.busy[other.index()]).copied().collect::<Vec<PartId>>() {
-            let is_inside = replaces && self.parts[part.index()].region.contains(&self.parts[other.index()].region);
+            let is_inside = self.parts[part.index()].region.contains(&self.parts[other.index()].region);
             let order = &mut self.parts[other.index()].order;
             order.overlap(mode, &mut wait_for);
-            if is_inside {
+            // A part as large as the whole does not stand for it: parts without elements overlap the whole alone.
+            if replaces && is_inside && other != PartId::WHOLE {
                 order.clear();
             }
             self.busy[other.index()] = !order.is_idle();

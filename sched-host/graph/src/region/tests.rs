@@ -105,3 +105,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_part_as_large_as_the_whole_does_not_hide_it_from_parts_without_elements() {
+    let range = |rows| Region { rows, columns: 0..1 };
+    let mut order = RegionOrder::new(range(0..6));
+    let [all, nothing] = order.add(PartId::WHOLE, &[range(0..6), range(3..3)])[..] else { panic!("two parts") };
+    let mut before = |task, part, mode| {
+        let mut before = BTreeSet::new();
+        let note = |other| {
+            before.insert(other);
+            true
+        };
+        order.access(task, part, mode, note, |_| false);
+        before
+    };
+    assert_eq!(before("make", PartId::WHOLE, AccessMode::Write), BTreeSet::new());
+    assert_eq!(before("change", all, AccessMode::Write), BTreeSet::from(["make"]));
+    assert_eq!(before("look", nothing, AccessMode::Read), BTreeSet::from(["make"]));
+    assert_eq!(before("show", PartId::WHOLE, AccessMode::Write), BTreeSet::from(["make", "change", "look"]));
+}
