@@ -5,6 +5,7 @@ mod estimates;
 mod hops;
 mod neighbours;
 mod prospect;
+mod room;
 mod routes;
 mod submitted;
 mod workers;

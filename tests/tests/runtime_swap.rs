@@ -12,6 +12,7 @@ use sched_tests::hold::{Held, Hold};
 use sched_tests::meanwhile::submit_meanwhile;
 use sched_tests::stock::{EAGER, SHAPES, builder, policy, runtime};
 use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -194,6 +195,36 @@ fn a_new_tree_that_fails_gives_way_to_the_old_one() {
         assert!(matches!(faults[0].kind, FaultKind::Panicked { .. }), "{error}");
         assert!(error.to_string().contains("goes on as it was"), "{error}");
     }
+}
+
+#[test]
+fn a_queue_that_was_full_before_a_swap_that_fails_has_room_afterwards() {
+    let runtime = builder(SHAPES[1], 1, vec![Offer::of::<Bad>()]).unchecked().build().expect("it starts");
+    let first = hold(&runtime, 1);
+    let counted = Counted::new(&runtime, 100);
+    let submit = |tasks: std::ops::Range<usize>| {
+        tasks.for_each(|task| _ = runtime.task_with(&counted.codelet, task, ()).submit().expect("the task is sound"));
+    };
+    let (begins, begun) = channel();
+    let (go_on, goes_on) = channel::<()>();
+    let gate = runtime.codelet::<(), (Sender<()>, Receiver<()>)>("gate").cpu("gate", |context, ()| {
+        context.params.0.send(()).expect("the test listens");
+        let _ = context.params.1.recv();
+    });
+    let gate = gate.build();
+    // The pull of the second task leaves two in the queue.
+    submit(0..1);
+    runtime.task_with(&gate, (begins, goes_on), ()).submit().expect("the task is sound");
+    submit(1..100);
+    drop(first);
+    begun.recv().expect("it begins");
+    let held: Vec<u64> = runtime.survey().iter().map(|node| node.tasks).collect();
+    assert!(held.contains(&2), "the queue is full: {held:?}");
+    let bad = policy(r#"bad what="panic in push" after=5 { fifo { eager { each "worker" { worker } } } }"#);
+    runtime.default_context().swap_policy_value(bad).expect_err("it fails");
+    drop(go_on);
+    runtime.wait_all().expect("every task runs");
+    counted.assert_once();
 }
 
 #[test]

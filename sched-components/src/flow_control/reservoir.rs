@@ -122,7 +122,7 @@ impl Reservoir {
         let ntasks_threshold = (ntasks > 0).then_some(ntasks);
         let exp_len_threshold = params.micros(EXP_LEN)?.map(nanos);
         Ok(Reservoir {
-            queue: SharedQueue::new(()),
+            queue: SharedQueue::with_limit((), ntasks_threshold.unwrap_or(usize::MAX)),
             is_bounded: ntasks_threshold.is_some() || exp_len_threshold.is_some(),
             ntasks_threshold,
             exp_len_threshold,
@@ -157,9 +157,12 @@ impl Reservoir {
         node.note_queued(Duration::from_nanos(queued.saturating_add(self.leaving.load(Relaxed))));
     }
 
-    /// Reports each change of the expected length to the node.
-    fn noted(&self, node: Node<'_>) -> impl FnOnce(Change) {
-        move |change| self.note(node, change.after)
+    /// Reports each change to the node.
+    fn noted(&self, node: Node<'_>) -> impl Fn(Change) + Copy {
+        move |change| {
+            self.note(node, change.after);
+            note_room(node, change);
+        }
     }
 
     #[inline(always)]
@@ -219,10 +222,11 @@ impl Reservoir {
     /// into its place. Until they are done, the task counts here: the host learns of it when it is handed over.
     fn replace_first(&self, node: Node<'_>) -> Option<Task> {
         let taken = Cell::new(0_u64);
-        let task = self.first_for_requester(node, |Change { before, after }| {
-            let more = before.wrapping_sub(after);
+        let task = self.first_for_requester(node, |change| {
+            let more = change.before.wrapping_sub(change.after);
             taken.set(taken.get().wrapping_add(more));
             self.leaving.fetch_add(more, Relaxed);
+            note_room(node, change);
         });
         if task.is_some() {
             let _ = node.parents_can_push();
@@ -263,7 +267,7 @@ impl Reservoir {
     #[inline(never)]
     fn last_look(&self, node: Node<'_>) -> Option<Task> {
         let (has_more, is_counted) = (node.parents_can_push(), self.looks.are_counted());
-        let first = || self.first_for_requester(node, |change| self.note(node, change.after));
+        let first = || self.first_for_requester(node, self.noted(node));
         if !is_counted {
             return if has_more { first() } else { None };
         }
@@ -282,9 +286,7 @@ impl Reservoir {
         let memory_node = self.ready.pushed_to(node);
         let pop = |eligible: &dyn Fn(&Held) -> bool| {
             let (task, at) = match memory_node {
-                Some(memory_node) => {
-                    self.pop_ready(node, memory_node, eligible, &|change| self.note(node, change.after))?
-                }
+                Some(memory_node) => self.pop_ready(node, memory_node, eligible, &self.noted(node))?,
                 None => self.pop(eligible, self.noted(node))?,
             };
             place.set(Some(at));
@@ -310,6 +312,13 @@ impl Reservoir {
         }
         self.looks.end(look);
         moved
+    }
+}
+
+/// Reports to the node that there is room now, or none.
+fn note_room(node: Node<'_>, change: Change) {
+    if let Some(has_room) = change.has_room {
+        node.note_room(has_room);
     }
 }
 

@@ -30,11 +30,13 @@ pub(crate) struct SharedQueue<T, B = ()> {
     others: Mutex<Vec<(i32, T)>>,
 }
 
-/// A change of a queue's expected length, in nanoseconds.
+/// A change of a queue's expected length, in nanoseconds, or of whether it has room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Change {
     pub(crate) before: u64,
     pub(crate) after: u64,
+    /// Whether there is room now, if that has changed.
+    pub(crate) has_room: Option<bool>,
 }
 
 /// The priority of tasks that were given none.
@@ -49,6 +51,8 @@ struct Front<T> {
     tasks: Mutex<TaskQueue<T>>,
     /// Sum of their expected lengths in nanoseconds, written under the lock.
     expected: AtomicU64,
+    /// Number of tasks from which on there is no room; whoever pushes heeds it.
+    limit: usize,
 }
 
 /// The producers' side.
@@ -62,10 +66,16 @@ struct Back<T> {
 }
 
 impl<T, B> SharedQueue<T, B> {
+    /// A queue with room for any number of tasks.
     pub(crate) fn new(beside: B) -> SharedQueue<T, B> {
+        SharedQueue::with_limit(beside, usize::MAX)
+    }
+
+    /// A queue with room for this number of tasks.
+    pub(crate) fn with_limit(beside: B, limit: usize) -> SharedQueue<T, B> {
         let (len, expected) = (AtomicUsize::new(0), AtomicU64::new(0));
         SharedQueue {
-            queue: Padded(Front { len, expected, tasks: Mutex::new(TaskQueue::new()) }),
+            queue: Padded(Front { len, expected, limit, tasks: Mutex::new(TaskQueue::new()) }),
             arrived: Padded(Back { len: AtomicUsize::new(0), tasks: Mutex::new(VecDeque::new()) }),
             is_ranked: AtomicBool::new(false),
             beside,
@@ -132,31 +142,34 @@ impl<T, B> SharedQueue<T, B> {
     }
 
     /// Updates the counters; call it under the queue's lock after each change. `changed` receives a change of the
-    /// expected length.
+    /// expected length, or of whether there is room.
     #[inline(always)]
     fn note(&self, queue: &TaskQueue<T>, changed: impl FnOnce(Change)) {
-        let Front { len, expected, .. } = &self.queue.0;
+        let Front { len, expected, limit, .. } = &self.queue.0;
+        let (had_room, has_room) = (len.load(Relaxed) < *limit, queue.len() < *limit);
         len.store(queue.len(), Release);
         let before = expected.load(Relaxed);
-        if before != queue.expected() {
-            self.note_expected(before, queue.expected(), changed);
+        if before != queue.expected() || had_room != has_room {
+            let has_room = (had_room != has_room).then_some(has_room);
+            self.note_change(Change { before, after: queue.expected(), has_room }, changed);
         }
     }
 
     /// [`note`](Self::note) after a task of this expected length was taken.
     #[inline(always)]
     fn note_taken(&self, queue: &TaskQueue<T>, expected: u64, changed: impl FnOnce(Change)) {
+        let Front { len, limit, .. } = &self.queue.0;
         match expected {
-            0 => self.queue.0.len.store(queue.len(), Release),
+            0 if *limit == usize::MAX => len.store(queue.len(), Release),
             _ => self.note(queue, changed),
         }
     }
 
     /// Out of line, for the sake of queues whose tasks nobody predicts.
     #[inline(never)]
-    fn note_expected(&self, before: u64, after: u64, changed: impl FnOnce(Change)) {
-        self.queue.0.expected.store(after, Relaxed);
-        changed(Change { before, after });
+    fn note_change(&self, change: Change, changed: impl FnOnce(Change)) {
+        self.queue.0.expected.store(change.after, Relaxed);
+        changed(change);
     }
 
     /// Calls `then` with the expected length, under the lock that each change of it is made under.

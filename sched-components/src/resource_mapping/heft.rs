@@ -130,7 +130,7 @@ impl Heft {
     /// Sends one task that other than the `stuck` architectures can execute. Returns whether it was accepted; `None` if
     /// there was none.
     fn step(&self, node: Node<'_>, stuck: &mut ArchSet) -> Option<bool> {
-        if self.queue.is_empty() {
+        if self.queue.is_empty() || !node.has_room_below() {
             return None;
         }
         let mut scratch = std::mem::take(&mut *self.spare.lock());

@@ -84,6 +84,7 @@ pub const KNOWN: &[KnownExtension] = &[
     KnownExtension::of::<HostProspectRuns>(),
     KnownExtension::of::<HostGraph>(),
     KnownExtension::of::<HostEnds>(),
+    KnownExtension::of::<HostRoom>(),
     KnownExtension::of::<HostNeighbours>(),
     KnownExtension::of::<ComponentExecution>(),
     KnownExtension::of::<ComponentState>(),
@@ -334,6 +335,23 @@ pub struct HostEnds {
 
 impl Named for HostEnds {
     const NAME: &'static str = "children-ends/1";
+}
+
+/// Since 1.1, offered by the host: which nodes have room for tasks.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct HostRoom {
+    /// Reports whether the component at `node` has room for a task, replacing the previous report. See
+    /// [`Node::note_room`](crate::Node::note_room).
+    pub note: extern "C" fn(call: CallRef<'_>, node: u32, has_room: bool),
+    /// Whether child number `child` of `node` may have room; true if there is no such child.
+    pub of_child: extern "C" fn(call: CallRef<'_>, node: u32, child: u32) -> bool,
+    /// Whether any child of `node` may have room.
+    pub below: extern "C" fn(call: CallRef<'_>, node: u32) -> bool,
+}
+
+impl Named for HostRoom {
+    const NAME: &'static str = "room/1";
 }
 
 /// Since 1.1, offered by the host: the routes of transfers between memory nodes.

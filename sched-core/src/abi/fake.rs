@@ -2,7 +2,8 @@
 //! call.
 
 use super::extension::{
-    HostGraph, HostLog, HostTeams, HostTimes, Named, RawAccess, RawExtension, RawRange, RawSubmitted, WorkerDistance,
+    HostGraph, HostLog, HostRoom, HostTeams, HostTimes, Named, RawAccess, RawExtension, RawRange, RawSubmitted,
+    WorkerDistance,
 };
 use super::host::WireHost;
 use super::task::{RawTask, TaskHead};
@@ -100,11 +101,12 @@ pub(crate) struct Call<'a> {
     pub(crate) graph: &'a dyn Graph,
 }
 
-/// The fake host's implementation of [`HostTimes`] and [`HostTeams`].
+/// The fake host's implementation of [`HostTimes`], [`HostRoom`] and [`HostTeams`].
 pub(crate) trait Books {
     fn busy_until(&self, worker: u32) -> u64;
     fn free_at(&self, worker: u32) -> u64;
     fn note_queued(&self, nanos: u64);
+    fn note_room(&self, has_room: bool);
     fn members(&self, worker: u32) -> Vec<u32>;
     fn members_load(&self, worker: u32) -> f64;
 }
@@ -154,6 +156,19 @@ extern "C" fn note_queued(call: CallRef<'_>, _node: u32, nanos: u64) {
     call_of(call).books.note_queued(nanos);
 }
 
+extern "C" fn note_room(call: CallRef<'_>, _node: u32, has_room: bool) {
+    call_of(call).books.note_room(has_room);
+}
+
+/// Neighbours of the rig report nothing: they refuse.
+extern "C" fn child_has_room(_call: CallRef<'_>, _node: u32, _child: u32) -> bool {
+    true
+}
+
+extern "C" fn has_room_below(_call: CallRef<'_>, _node: u32) -> bool {
+    true
+}
+
 extern "C" fn size(call: CallRef<'_>, worker: u32) -> u32 {
     call_of(call).books.members(worker).len() as u32
 }
@@ -197,6 +212,7 @@ extern "C" fn transfer(call: CallRef<'_>, from: u32, to: u32, bytes: u64) -> u64
 static HOST_GRAPH: HostGraph = HostGraph { range, task, successor, access, length, copies, transfer };
 static HOST_LOG: HostLog = HostLog { log };
 static HOST_TIMES: HostTimes = HostTimes { busy_until, free_at, note_queued };
+static HOST_ROOM: HostRoom = HostRoom { note: note_room, of_child: child_has_room, below: has_room_below };
 static HOST_TEAMS: HostTeams = HostTeams { size, member, load };
 
 extern "C" fn between(call: CallRef<'_>, _node: u32, one: u32, other: u32) -> u32 {
@@ -211,6 +227,7 @@ pub(crate) fn offer(name: &str, distances: bool, graph: bool) -> Option<RawExten
     match name {
         HostLog::NAME => Some(RawExtension::new(&HOST_LOG)),
         HostTimes::NAME => Some(RawExtension::new(&HOST_TIMES)),
+        HostRoom::NAME => Some(RawExtension::new(&HOST_ROOM)),
         HostTeams::NAME => Some(RawExtension::new(&HOST_TEAMS)),
         HostGraph::NAME if graph => Some(RawExtension::new(&HOST_GRAPH)),
         WorkerDistance::NAME if distances => Some(RawExtension::new(&WORKER_DISTANCE)),

@@ -157,6 +157,8 @@ impl Rig {
     #[track_caller]
     pub fn drain(&self) -> Vec<TaskId> {
         let drained = self.call(NO_ID, |component, node| component.drain(node));
+        // Who takes tasks back forgets what was reported of them.
+        self.host.changing.lock().is_full = false;
         let tasks =
             drained.into_iter().filter_map(|raw| self.host.ledger.receive(raw, Holder::Test, "drain")).collect();
         for kept in self.host.ledger.held_by(Holder::Component) {

@@ -368,6 +368,11 @@ impl Books for FakeHost {
         self.changing.lock().queued = nanos;
     }
 
+    fn note_room(&self, has_room: bool) {
+        self.served("note_room");
+        self.changing.lock().is_full = !has_room;
+    }
+
     fn members(&self, worker: u32) -> Vec<u32> {
         self.scene.members(worker)
     }

@@ -47,6 +47,8 @@ pub(super) enum Breach {
     NotHeld,
     /// It handed back another task than the one that it was given.
     OtherRefused,
+    /// It took a task after it had reported that it has no room.
+    HadRoom,
     /// It named a child or a parent that does not exist.
     NoNeighbour,
     /// It gave a worker a task that the worker cannot execute.

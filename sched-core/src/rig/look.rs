@@ -167,6 +167,12 @@ impl Rig {
         self.host.services.lock().get(service).copied().unwrap_or(0)
     }
 
+    /// Whether the component has room, as far as it [reported](crate::Node::note_room).
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        !self.host.changing.lock().is_full
+    }
+
     /// The workers woken since the previous call of this method, in order.
     pub fn woken(&self) -> Vec<WorkerId> {
         std::mem::take(&mut self.host.changing.lock().woken)

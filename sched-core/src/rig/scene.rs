@@ -318,6 +318,8 @@ pub(super) struct Changing {
     pub(super) elsewhere: HashMap<u32, Duration>,
     /// Total expected nanoseconds that the component reported as queued.
     pub(super) queued: u64,
+    /// Whether the component reported that it has no room.
+    pub(super) is_full: bool,
     /// The load of each simple worker's own leaf.
     pub(super) worker_loads: HashMap<u32, f64>,
     pub(super) awake: WorkerSet,

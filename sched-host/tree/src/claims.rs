@@ -106,6 +106,8 @@ pub enum Declaration {
     WakesWorkers,
     /// [`pushes_on_pull`](sched_core::Info::pushes_on_pull): it gave a task of its parents to the puller.
     PushesOnPull,
+    /// [No room](sched_core::Node::note_room): it took a task nevertheless.
+    NoRoom,
 }
 
 impl Declaration {
@@ -122,6 +124,7 @@ impl Declaration {
             Declaration::PulledOnly => "`pulled_only`",
             Declaration::WakesWorkers => "`wakes_workers`",
             Declaration::PushesOnPull => "`pushes_on_pull`",
+            Declaration::NoRoom => "at times that it has no room",
         }
     }
 
@@ -137,6 +140,7 @@ impl Declaration {
             Declaration::PulledOnly => "pushed a task down, or asked its parents for more",
             Declaration::WakesWorkers => "pushed a task to a worker",
             Declaration::PushesOnPull => "gave a task of its parents to the child that pulled",
+            Declaration::NoRoom => "took a task then",
         }
     }
 

@@ -48,11 +48,17 @@ impl LiveTree {
     /// Pushes a task, held by `node` in the ledger, to its component.
     #[inline(always)]
     pub(super) fn give(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, slot: &'static Slot) -> RawPush {
-        let answer = if node.accepts_push() {
+        let claim = node.room.claim();
+        let answer = if self.is_full(node) {
+            RawPush { refused: task, why: FULL }
+        } else if node.accepts_push() {
             node.with(call, |component, raw| component.push_task(raw, task))
         } else {
             self.pass_push(call, node, task, slot)
         };
+        if let Some(claim) = claim {
+            self.judge(call, node, claim, answer.refused.is_none());
+        }
         if answer.refused.is_none() {
             if let Some(observed) = &self.observed {
                 observed.taken(call, node, slot);

@@ -35,6 +35,7 @@ mod place;
 pub mod plugin;
 mod prospects;
 mod restrictions;
+mod room;
 mod routes;
 pub mod seat;
 pub mod services;

@@ -14,6 +14,7 @@ use super::neighbours::NEIGHBOURS;
 use super::observer::NoteKind;
 use super::place::Place;
 use super::prospects::{self, EqualRun, PROSPECTS, RunPlaces, WorkerGroup};
+use super::room::{ROOM, Room};
 use super::routes::ROUTES;
 use super::services::LogLine;
 use super::shared_part::SharedPart;
@@ -21,8 +22,8 @@ use super::teams::TeamsBelow;
 use super::wake_routes::{WakeRoutes, words};
 use parking_lot::Mutex;
 use sched_core::abi::extension::{
-    HostEnds, HostGraph, HostLog, HostNeighbours, HostProspectRuns, HostProspects, HostRoutes, HostSubmission,
-    HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
+    HostEnds, HostGraph, HostLog, HostNeighbours, HostProspectRuns, HostProspects, HostRoom, HostRoutes,
+    HostSubmission, HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
 };
 use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
@@ -65,6 +66,10 @@ pub(super) struct TreeNode {
     pub(super) end_is_noted: bool,
     /// Whether the component is declared to store any number of tasks.
     pub(super) stores_any_number: bool,
+    /// Whether the component refuses each task that all of its children refuse.
+    pub(super) refuses_with_children: bool,
+    /// Whether it has room, and its children.
+    pub(super) room: Room,
     pub(super) component_name: String,
     pub(super) plugin: String,
     pub(super) children: Box<[NodeId]>,
@@ -140,6 +145,7 @@ pub(super) struct NodeParts {
     pub(super) empty_until_pushed: bool,
     pub(super) end_is_noted: bool,
     pub(super) stores_any_number: bool,
+    pub(super) refuses_with_children: bool,
     pub(super) keeps_state: bool,
     pub(super) hears_tasks: bool,
     pub(super) newest_comes_back: bool,
@@ -180,6 +186,7 @@ impl TreeNode {
             words: words(places[id.index()].raw()),
             // Combined workers do not sleep: their members do.
             wake_routes: if teams.is_none() { WakeRoutes::new(&children, &places) } else { None },
+            room: Room::new(children.len(), parts.post.is_some()),
             children,
             parents: parts.parents,
             sources: parts.sources,
@@ -196,6 +203,7 @@ impl TreeNode {
             passing: AtomicU8::new(if parts.empty_until_pushed { UNTOUCHED } else { 0 }),
             end_is_noted: parts.end_is_noted,
             stores_any_number: parts.stores_any_number,
+            refuses_with_children: parts.refuses_with_children,
             straight: None,
             straight_below: None,
             foresight: None,
@@ -486,6 +494,7 @@ impl WireHost for TreeNode {
             }
             HostSubmission::NAME => self.foresight.as_ref().map(|_| RawExtension::new(&SUBMISSION)).into(),
             HostEnds::NAME => ROption::RSome(RawExtension::new(&expected_ends::ENDS)),
+            HostRoom::NAME => ROption::RSome(RawExtension::new(&ROOM)),
             HostNeighbours::NAME => ROption::RSome(RawExtension::new(&NEIGHBOURS)),
             HostRoutes::NAME => ROption::RSome(RawExtension::new(&ROUTES)),
             HostTeams::NAME => ROption::RSome(RawExtension::new(&expected_ends::TEAMS)),

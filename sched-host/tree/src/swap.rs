@@ -237,6 +237,7 @@ impl LiveTree {
         for Pair { old: id, new } in kept {
             self.nodes[new.index()].exchange_component(&mut old.nodes[id.index()]);
         }
+        old.forget_room();
     }
 
     /// Takes every task that this tree holds, or that fell out of it, but those of components that are `kept` or

@@ -51,6 +51,25 @@ fn the_requester_gets_the_most_urgent_task_that_it_can_execute() {
 }
 
 #[test]
+fn a_change_between_full_and_not_is_reported_once() {
+    let rig = prio(2).child(FakeChild::new().room(0));
+    let tasks = rig.tasks(4);
+    assert_eq!(tasks[..3].iter().map(|task| rig.push(*task)).collect::<Vec<_>>(), [Ok(()), Ok(()), Err(Refusal::Full)]);
+    assert_eq!((rig.has_room(), rig.service_calls("note_room")), (false, 1));
+    // A task that is refused below is back before anybody else sees the room.
+    assert!(!rig.can_push(DOWN));
+    assert!(!rig.has_room());
+    let reports = rig.service_calls("note_room");
+    assert_eq!(rig.pull(DOWN), Some(tasks[0]));
+    assert_eq!((rig.has_room(), rig.service_calls("note_room")), (true, reports + 1));
+    assert_eq!(rig.pull(DOWN), Some(tasks[1]));
+    assert_eq!(rig.service_calls("note_room"), reports + 1);
+    let unbounded = prio(0);
+    assert!(unbounded.tasks(9).into_iter().all(|task| unbounded.push(task).is_ok()));
+    assert_eq!(unbounded.service_calls("note_room"), 0);
+}
+
+#[test]
 fn it_is_bounded_by_number_and_by_length() {
     let rig = prio(1).parent(FakeParent::new());
     let (low, high) = (rig.task().make(), rig.task().priority(1).make());

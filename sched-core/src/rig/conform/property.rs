@@ -19,6 +19,8 @@ pub enum Property {
     Tasks,
     /// A refused task goes back itself.
     Refusals,
+    /// Who reports that it has no room refuses.
+    Room,
     /// Children and parents that are named exist.
     Neighbours,
     /// Workers get what they can execute.
@@ -65,13 +67,14 @@ pub enum Property {
 
 impl Property {
     /// All, in the order of a report.
-    pub const ALL: [Property; 27] = [
+    pub const ALL: [Property; 28] = [
         Property::Builds,
         Property::Returns,
         Property::Panics,
         Property::Locks,
         Property::Tasks,
         Property::Refusals,
+        Property::Room,
         Property::Neighbours,
         Property::Able,
         Property::Drain,
@@ -105,6 +108,7 @@ impl Property {
             Property::Locks => "locks",
             Property::Tasks => "tasks",
             Property::Refusals => "refusals",
+            Property::Room => "room",
             Property::Neighbours => "neighbours",
             Property::Able => "able",
             Property::Drain => "drain",
@@ -145,6 +149,7 @@ impl Property {
             Property::Locks => "no lock is held across a hop",
             Property::Tasks => "no task is dropped, made up or given away twice",
             Property::Refusals => "a refusal hands back the task that was pushed",
+            Property::Room => "where it reports that it has no room, it holds tasks and refuses others",
             Property::Neighbours => "the children and parents that it names exist",
             Property::Able => "a worker gets tasks that it can execute",
             Property::Drain => "a drain gives up every task, after whatever calls",

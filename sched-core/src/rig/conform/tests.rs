@@ -19,6 +19,7 @@ enum Way {
     GiveToAnybody,
     KeepInDrain,
     Refuse,
+    ClaimFull,
     Mute,
     Deaf,
     Hoard,
@@ -63,6 +64,7 @@ impl Component for Odd {
             }
             Way::NoSuchChild => _ = node.child_can_pull(Child(7)),
             Way::Refuse => return Err(Refused::new(task, Refusal::Full)),
+            Way::ClaimFull => node.note_room(false),
             Way::Talk => node.log(LogLevel::Warn, &format!("here is {}", task.id())),
             Way::OneThread => {
                 let first = self.thread.get_or_init(|| std::thread::current().id());
@@ -158,6 +160,7 @@ fn each_mistake_is_found_and_shrunk() {
         (Way::NoSuchChild, Property::Neighbours, 1),
         (Way::GiveToAnybody, Property::Able, 3),
         (Way::Refuse, Property::Storage, 1),
+        (Way::ClaimFull, Property::Room, 2),
         (Way::Mute, Property::Wakes, 1),
         (Way::Deaf, Property::Wakes, 1),
         (Way::Hoard, Property::Flow, 5),

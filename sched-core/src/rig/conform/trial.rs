@@ -335,6 +335,7 @@ impl Running<'_> {
         let of = |breach: Breach| match breach {
             Breach::Dropped | Breach::NotHeld => Property::Tasks,
             Breach::OtherRefused => Property::Refusals,
+            Breach::HadRoom => Property::Room,
             Breach::NoNeighbour => Property::Neighbours,
             Breach::Unable => Property::Able,
             Breach::Kept => Property::Drain,
@@ -342,6 +343,10 @@ impl Running<'_> {
         };
         if !faults.is_empty() {
             return faults.into_iter().find_map(|(breach, fault)| self.unknown((of(breach), fault)));
+        }
+        if !self.rig.has_room() && self.rig.held().is_empty() {
+            let fault = "the component reports no room, and holds no task: nobody pushes to it any more".to_owned();
+            return self.unknown((Property::Room, fault));
         }
         declared::flaws(self, call).into_iter().find_map(|flaw| self.unknown(flaw))
     }
@@ -427,7 +432,12 @@ fn trial_tasks(running: &Running<'_>) -> usize {
 }
 
 fn push(rig: &Rig, requester: u32, task: TaskId) -> Answer {
-    Answer::Pushed(task, rig.push_for(requester, task))
+    let had_room = rig.has_room();
+    let answer = rig.push_for(requester, task);
+    if answer.is_ok() && !had_room {
+        rig.host.ledger.fault(Breach::HadRoom, format!("the component took {task} where it had reported no room"));
+    }
+    Answer::Pushed(task, answer)
 }
 
 fn nothing(call: impl FnOnce()) -> Answer {

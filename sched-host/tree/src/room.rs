@@ -1,0 +1,203 @@
+//! Which nodes have room for a task, for components: [`HostRoom`]; and refusals in the place of those that have none.
+//!
+//! A queue with a bound is full most of the time, where there is enough to do. A component above it that stores nothing
+//! would take a decision, or try one child after the other, only to hand the task back. So a component reports when it
+//! becomes full and when it has room again, and the host refuses a task before anybody is called: for the component
+//! itself, and for those above that are declared to store nothing, once nobody below them has room.
+//!
+//! A node has a word for each 64 children, with a bit for each that has reported that it is full. A report changes the
+//! bits of one child alone, in the order of its reports, which it makes under its lock. What follows for nodes above is
+//! never written down: it is read anew for each task, so it cannot be out of date for longer than a report.
+//!
+//! Who reads a report late refuses a task for a component that has room now. So would that component have done a moment
+//! ago: it tells its parents of the room after it has reported it, and whoever holds the task learns of it as after any
+//! refusal.
+//!
+//! A component that says that it is full and is not would never get a task again. So one that is attended is called at
+//! first in spite of its reports; they are heeded once it has refused [some tasks](TRIALS) while it said that it is full,
+//! and never after it has taken one.
+//!
+//! Nothing is refused in the place of others where a node of the tree has failed, since calls pass through that; and
+//! reports do not count of a component with nodes in several trees, whose tasks leave through all of these.
+
+use super::LiveTree;
+use super::attendance::Method;
+use super::call::Call;
+use super::claims::Declaration;
+use super::ledger::NodeId;
+use super::node::{TreeNode, record};
+use super::witness::note_lie;
+use sched_core::abi::extension::HostRoom;
+use sched_core::abi::wire::CallRef;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+
+pub(super) static ROOM: HostRoom = HostRoom { note, of_child, below };
+
+/// What a node knows of room: whether it has reported that it is full, and which of its children have.
+pub(super) struct Room {
+    /// Whether the node has reported that it is full, and that is heeded.
+    is_full: AtomicBool,
+    /// Twice the number of its reports so far, and one more while the last says that it is full.
+    reports: AtomicU32,
+    /// Number of tasks that it has to refuse while it says that it is full, before that is heeded.
+    trials: AtomicU32,
+    /// A bit for each child that is full; bits of no child are 1.
+    full_children: Box<[AtomicU64]>,
+    /// The bits of no child in the last word.
+    beyond: u64,
+}
+
+const BITS: usize = u64::BITS as usize;
+
+/// Number of tasks that an attended component refuses while it says that it is full, before that is heeded.
+const TRIALS: u32 = 64;
+
+/// [`Room::trials`] of a component that has lied.
+const FOR_EVER: u32 = u32::MAX;
+
+impl Room {
+    /// That of a node with this number of children. Nobody is full.
+    pub(super) fn new(children: usize, is_attended: bool) -> Room {
+        let full_children = (0..children.div_ceil(BITS)).map(|_| AtomicU64::new(0)).collect();
+        let beyond = if children.is_multiple_of(BITS) { 0 } else { !0 << (children % BITS) };
+        let trials = AtomicU32::new(if is_attended { TRIALS } else { 0 });
+        let (is_full, reports) = (AtomicBool::new(false), AtomicU32::new(0));
+        let room = Room { is_full, reports, trials, full_children, beyond };
+        room.forget();
+        room
+    }
+
+    /// Forgets all reports.
+    fn forget(&self) {
+        self.is_full.store(false, Relaxed);
+        self.reports.fetch_and(!1, Relaxed);
+        self.full_children.iter().for_each(|word| word.store(0, Relaxed));
+        if let Some(last) = self.full_children.last() {
+            last.store(self.beyond, Relaxed);
+        }
+    }
+
+    /// Notes that the node itself has reported that it is full, or not. Returns whether that is heeded.
+    fn report(&self, is_full: bool) -> bool {
+        let reports = self.reports.load(Relaxed);
+        self.reports.store((reports | 1).wrapping_add(1) | u32::from(is_full), Relaxed);
+        let is_heeded = self.trials.load(Relaxed) == 0;
+        self.is_full.store(is_full && is_heeded, Release);
+        is_heeded
+    }
+
+    /// The report before a push to the node, if it is on trial and says that it is full.
+    #[inline]
+    pub(super) fn claim(&self) -> Option<u32> {
+        let claims = || self.reports.load(Relaxed) & 1 == 1;
+        (self.trials.load(Relaxed) != 0 && claims()).then(|| self.reports.load(Relaxed))
+    }
+
+    fn note(&self, child: u32, is_full: bool) {
+        let Some(word) = self.full_children.get(child as usize / BITS) else { return };
+        let bit = 1 << (child as usize % BITS);
+        if is_full {
+            word.fetch_or(bit, Release)
+        } else {
+            word.fetch_and(!bit, Release)
+        };
+    }
+
+    /// Numbers of the children that have not reported that they are full.
+    #[inline]
+    fn not_full(&self) -> impl Iterator<Item = usize> {
+        self.full_children.iter().enumerate().flat_map(|(at, word)| {
+            let mut left = !word.load(Acquire);
+            std::iter::from_fn(move || {
+                let bit = left.trailing_zeros() as usize;
+                left &= left.wrapping_sub(1);
+                (bit < BITS).then_some(at * BITS + bit)
+            })
+        })
+    }
+}
+
+impl LiveTree {
+    /// Forgets who is full: components were exchanged, or gave up their tasks. The caller is alone.
+    pub(super) fn forget_room(&self) {
+        self.nodes.iter().for_each(|node| node.room.forget());
+    }
+
+    /// Compares the answer to a push with the [claim](Room::claim) before it.
+    pub(super) fn judge(&self, call: &Call<'_>, node: &TreeNode, claim: u32, is_taken: bool) {
+        let Room { reports, trials, .. } = &node.room;
+        // Another report meanwhile says why the task was taken.
+        match trials.load(Relaxed) {
+            _ if reports.load(Relaxed) != claim => {}
+            0 | FOR_EVER => {}
+            left if !is_taken => trials.store(left - 1, Relaxed),
+            _ => {
+                trials.store(FOR_EVER, Relaxed);
+                note_lie(call, node, Declaration::NoRoom, Method::PushTask);
+            }
+        }
+    }
+
+    /// Whether a push to the node would be refused for want of room.
+    #[inline]
+    pub(super) fn is_full(&self, node: &TreeNode) -> bool {
+        (node.room.is_full.load(Acquire) || node.refuses_with_children && !self.has_room_below(node))
+            && !self.has_failures.load(Relaxed)
+    }
+
+    /// Whether any child of the node may have room, or there is none.
+    #[inline]
+    fn has_room_below(&self, node: &TreeNode) -> bool {
+        node.children.is_empty() || node.room.not_full().any(|child| self.may_have_room(node.children[child]))
+    }
+
+    /// Whether a node may have room that has not reported that it is full.
+    #[inline]
+    fn may_have_room(&self, node: NodeId) -> bool {
+        let node = &self.nodes[node.index()];
+        !node.refuses_with_children || self.has_room_below(node)
+    }
+}
+
+extern "C" fn note(call: CallRef<'_>, node: u32, has_room: bool) {
+    let tree = record(call).tree;
+    let Some(node) = tree.nodes.get(node as usize).filter(|node| node.shared.is_none()) else { return };
+    if node.room.report(!has_room) {
+        for link in &node.parents {
+            tree.nodes[link.parent.index()].room.note(link.child, !has_room);
+        }
+    }
+}
+
+extern "C" fn of_child(call: CallRef<'_>, node: u32, child: u32) -> bool {
+    let tree = record(call).tree;
+    let child = tree.nodes.get(node as usize).and_then(|node| node.children.get(child as usize));
+    child.is_none_or(|child| !tree.is_full(&tree.nodes[child.index()]))
+}
+
+extern "C" fn below(call: CallRef<'_>, node: u32) -> bool {
+    let tree = record(call).tree;
+    tree.nodes.get(node as usize).is_none_or(|node| tree.has_room_below(node)) || tree.has_failures.load(Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_are_full_that_have_said_so() {
+        for children in [1, 2, 63, 64, 65, 128, 130] {
+            let room = Room::new(children, false);
+            let not_full = || room.not_full().collect::<Vec<_>>();
+            for child in 0..children {
+                assert_eq!(not_full(), (child..children).collect::<Vec<_>>());
+                room.note(child as u32, true);
+            }
+            assert_eq!(not_full(), [0; 0], "all {children} are full");
+            room.note(children as u32 - 1, false);
+            assert_eq!(not_full(), [children - 1]);
+            room.forget();
+            assert_eq!(not_full(), (0..children).collect::<Vec<_>>());
+        }
+    }
+}

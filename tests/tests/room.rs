@@ -1,0 +1,163 @@
+//! Tasks are not pushed where nobody has room, whoever decides above; nor are they lost where that is reported wrongly,
+//! or by a component that then fails.
+
+use sched_core::{
+    Build, BuildError, Child, Component, Family, Info, Mutex, Node, Offer, Param, Params, Push, Refusal, Refused,
+    Storage, Task,
+};
+use sched_host::graph::generate::cholesky;
+use sched_host::sim::{Platform, SimOutcome, Simulation};
+use sched_tests::stock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Number of pushes to components that count them.
+static PUSHES: AtomicU32 = AtomicU32::new(0);
+
+/// Held by who counts.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+/// Passes tasks to the first child that takes them, and counts.
+struct Counts;
+
+impl Build for Counts {
+    const INFO: Info = Info::new("counts", Family::ResourceMapping, "Counts pushes.").forwards_pull().forwards_push();
+
+    fn build(_: &Params) -> Result<Self, BuildError> {
+        Ok(Counts)
+    }
+}
+
+impl Component for Counts {
+    fn push_task(&self, node: Node<'_>, mut task: Task) -> Push {
+        PUSHES.fetch_add(1, Relaxed);
+        for child in node.children() {
+            match node.push_to(child, task) {
+                Ok(()) => return Ok(()),
+                Err(refused) => task = refused.task,
+            }
+        }
+        Err(Refused::new(task, Refusal::Full))
+    }
+}
+
+/// Holds one task, for the worker below, and says so.
+#[derive(Default)]
+struct Honest {
+    held: Mutex<Option<Task>>,
+}
+
+impl Build for Honest {
+    const INFO: Info = Info::new("honest", Family::FlowControl, "Holds one task.")
+        .params(const { &[Param::int("room", 1, "tasks held")] })
+        .storage(Storage::BoundedBy(&["room"]));
+
+    fn build(_: &Params) -> Result<Self, BuildError> {
+        Ok(Honest::default())
+    }
+}
+
+impl Honest {
+    fn take(&self, node: Node<'_>) -> Option<Task> {
+        let mut held = self.held.lock();
+        let task = held.take_if(|task| node.requester_can_execute(task))?;
+        node.note_room(true);
+        Some(task)
+    }
+}
+
+impl Component for Honest {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let mut held = self.held.lock();
+        if held.is_some() {
+            return Err(Refused::new(task, Refusal::Full));
+        }
+        *held = Some(task);
+        node.note_room(false);
+        drop(held);
+        node.children_can_pull();
+        Ok(())
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        let task = self.take(node);
+        if node.parents_can_push() && task.is_none() { self.take(node) } else { task }
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        self.held.lock().take().into_iter().collect()
+    }
+}
+
+/// Says at the first push that it has no room, though it has; then fails, if asked to, or passes the task on.
+struct Claims {
+    fails: bool,
+    said: AtomicBool,
+}
+
+impl Build for Claims {
+    const INFO: Info = Info::new("claims", Family::SpecialPurpose, "Reports that it has no room.")
+        .params(const { &[Param::bool("fails", false, "whether it fails")] })
+        .forwards_pull();
+
+    fn build(params: &Params) -> Result<Self, BuildError> {
+        Ok(Claims { fails: params.bool("fails")?, said: AtomicBool::new(false) })
+    }
+}
+
+impl Component for Claims {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        if !self.said.swap(true, Relaxed) {
+            node.note_room(false);
+        }
+        assert!(!self.fails, "as asked for");
+        node.push_to(Child(0), task)
+    }
+}
+
+fn simulate(tree: &str, workers: usize) -> SimOutcome {
+    let platform = Platform::flat(workers, Duration::from_millis(1));
+    let offers = vec![Offer::of::<Counts>(), Offer::of::<Claims>(), Offer::of::<Honest>()];
+    let simulation = Simulation::new(cholesky(8, 960), platform).registry(stock::registry(offers));
+    simulation.policy_value(stock::policy(tree)).run().unwrap_or_else(|error| panic!("{tree}: {error:?}"))
+}
+
+/// Number of pushes in a simulation of this policy.
+fn pushes(tree: &str, workers: usize) -> u64 {
+    let before = PUSHES.load(Relaxed);
+    let outcome = simulate(tree, workers);
+    assert_eq!((outcome.tasks, outcome.faults.len()), (120, 0), "{tree}");
+    u64::from(PUSHES.load(Relaxed) - before)
+}
+
+#[test]
+fn each_task_is_pushed_once_through_components_that_store_nothing() {
+    let _alone = ALONE.lock().expect("no test failed");
+    let tree = r#"fifo { counts { counts { each "worker" { fifo ntasks-threshold=2 { worker } } } } }"#;
+    assert_eq!(pushes(tree, 3), 2 * 120);
+}
+
+#[test]
+fn reports_of_any_component_are_heeded_once_it_has_kept_to_them() {
+    let _alone = ALONE.lock().expect("no test failed");
+    let tree = r#"fifo { counts { each "worker" { honest { worker } } } }"#;
+    assert_eq!(pushes(tree, 1), 120 + 64);
+}
+
+#[test]
+fn a_component_that_takes_tasks_although_it_has_no_room_gets_them_and_is_named() {
+    let tree = r#"fifo { eager { each "worker" { claims { fifo ntasks-threshold=2 { worker } } } } }"#;
+    let outcome = simulate(tree, 3);
+    assert_eq!(outcome.tasks, 120);
+    let said: Vec<String> = outcome.faults.iter().map(ToString::to_string).collect();
+    assert!(!said.is_empty());
+    for fault in said {
+        assert!(fault.contains("declares at times that it has no room, but `push_task` took a task then"), "{fault}");
+    }
+}
+
+#[test]
+fn what_a_component_reported_before_it_failed_is_forgotten() {
+    let tree = r#"fifo { eager { each "worker" { claims fails=#true { fifo ntasks-threshold=2 { worker } } } } }"#;
+    assert_eq!(simulate(tree, 3).tasks, 120);
+}
