@@ -368,14 +368,14 @@ fn a_rank_that_waits_for_the_others_is_a_worker_meanwhile() {
 fn a_rank_that_is_at_work_between_two_waits_does_not_stall_others() {
     let start = |_| {
         let registry = Arc::new(sched_tree::plugin::Registry::compiled_in());
-        Runtime::builder().registry(registry).workers(1).bind(false).quiet_period(Duration::from_millis(20)).build()
+        Runtime::builder().registry(registry).workers(1).bind(false).quiet_period(Duration::from_millis(150)).build()
     };
     let found = Cluster::local(2, start, |cluster| {
         let set = cluster.runtime().codelet::<(Write<u64>,), ()>("set").cpu("set", |_, (x,)| *x = 5).build();
         let x = cluster.register_on(1, || 0_u64, || 0)?;
         cluster.wait_all()?;
         if cluster.rank() == 1 {
-            std::thread::sleep(Duration::from_millis(500));
+            std::thread::sleep(Duration::from_millis(1500));
         }
         cluster.submit(cluster.runtime().task(&set, (&x,)))?;
         cluster.bring(&x, 0)?;
