@@ -220,7 +220,7 @@ impl sched_core::driver::Device for FakeDevice {
         order: Order<'_>,
         direction: Direction,
     ) -> Result<Token, DriverError> {
-        let (host, buffer) = (queue::HostRows(host), self.0.rows(memory, rows)?);
+        let (host, buffer) = (queue::HostRows::of(host, rows)?, self.0.rows(memory, rows)?);
         let work = match direction {
             Direction::In => Work::In { from: host, to: memory, buffer, rows },
             Direction::Out => Work::Out { from: memory, to: host, buffer, rows },

@@ -134,7 +134,7 @@ impl Storage {
             home,
             others: (0..memories.nodes()).map(|_| AtomicPtr::default()).collect(),
             on_devices: memories.devices().iter().map(|_| OnDevice::default()).collect(),
-            pinning: Mutex::new(Pinning::After(0)),
+            pinning: Mutex::new(Pinning::Unclaimed),
             tiles: Mutex::new(Tiles::new(self.layout.region(), home)),
             arrived: Condvar::new(),
         });
