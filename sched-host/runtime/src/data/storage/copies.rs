@@ -50,7 +50,7 @@ impl Storage {
         let mut tiles = spread.tiles.lock();
         tiles.split(region);
         let missing = tiles.begin(region, node, true);
-        (!missing.is_empty()).then(|| self.begin_copies(spread, missing, (node, None)))
+        (!missing.is_empty()).then(|| self.begin_copies(spread, &mut tiles, missing, (node, None)))
     }
 
     /// Copies what [`begin_ahead`](Self::begin_ahead) has begun to copy, unless the values are `gone`.
@@ -95,7 +95,7 @@ impl Storage {
                 spread.arrived.wait(&mut tiles);
                 continue;
             }
-            let copying = self.begin_copies(spread, missing, (node, by));
+            let copying = self.begin_copies(spread, &mut tiles, missing, (node, by));
             drop(tiles);
             let fetched = match is_copied {
                 true => self.fetch(spread, whole, &copying, (node, by, why)),
@@ -110,16 +110,18 @@ impl Storage {
     }
 
     /// Chooses where what is missing on a node is copied from, and keeps it there until
-    /// [`end_copies`](Self::end_copies). The caller has locked the tiles.
+    /// [`end_copies`](Self::end_copies).
     fn begin_copies(
         &self,
         spread: &Spread,
+        tiles: &mut Tiles,
         missing: Vec<Missing>,
         (node, by): (MemoryNode, Option<WorkerId>),
     ) -> Copying {
         let nearest = |of: &Missing| spread.memories.nearest(of.valid, node, self.bytes(of.region.len()));
         let sources: SmallVec<[Option<MemoryNode>; 4]> = missing.iter().map(nearest).collect();
         sources.iter().for_each(|from| spread.begin_copy_from(*from));
+        tiles.note_sources(missing.iter().zip(sources.iter().copied()));
         if let Some(device) = spread.visited(node, by) {
             device.arena.enter();
         }
