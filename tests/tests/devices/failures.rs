@@ -1,8 +1,9 @@
 //! Kernels and devices that fail.
 
 use super::{On, SOURCE, axpy, fill, scale, with_devices};
-use sched_core::{Build, BuildError, Child, Component, Family, Info, Node, Offer, Params, Push, Task};
-use sched_driver_fake::FakeDriver;
+use sched_core::driver::DriverError;
+use sched_core::{Arch, Build, BuildError, Child, Component, Family, Info, Node, Offer, Params, Push, Task};
+use sched_driver_fake::{FakeDriver, open_spans};
 use sched_host::plugin::Registry;
 use sched_host::runtime::{Codelet, DeviceChoice, KernelCall, Outcome, Plan, ReadWrite, Runtime, Submitter, Where};
 use sched_tests::chains::submit_sums;
@@ -117,6 +118,21 @@ fn what_is_copied_in_vain_takes_no_memory() {
     assert!(runtime.wait_all().is_err());
     let there = runtime.memory_nodes().into_iter().find(|node| node.node == devices[0].memory_node);
     assert_eq!(there.map(|node| node.replica_bytes), Some(0));
+}
+
+#[test]
+fn a_closure_that_panics_leaves_no_span_open() {
+    let runtime = with_devices("fake:7").build().expect("it starts");
+    let panics = runtime.codelet::<(), ()>("panics").device_raw(Arch::OPENCL, "panics", |device, (), ()| {
+        device.queue()?;
+        assert!(device.number() != 7, "broken on purpose");
+        Ok::<(), DriverError>(())
+    });
+    let task = runtime.task(&panics.build(), ()).submit().expect("it is taken");
+    let Outcome::Failed(failure) = runtime.wait(task).expect("it ends") else { panic!("it fails") };
+    assert!(failure.panicked && failure.message == "broken on purpose", "{}", failure.message);
+    assert!(runtime.wait_all().is_err());
+    assert_eq!(open_spans(7), 0);
 }
 
 /// Gives tasks to its first child that can execute them, and panics in the fourth push.
