@@ -9,7 +9,7 @@ use sched_host::plugin::Registry;
 use sched_host::runtime::{Builder, DeviceChoice, Outcome, Read, ReadWrite, Where};
 use sched_tests::hold::Hold;
 use sched_tests::stock::policy;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -134,4 +134,40 @@ fn what_is_being_copied_from_a_device_is_not_written_on_another_meanwhile() {
     runtime.wait_all().expect("no task fails");
     assert_eq!(*runtime.read(&x).expect("it was computed"), [3.0; 10]);
     assert_eq!(*runtime.read(&y).expect("it was computed"), [4.0; 10]);
+}
+
+/// A value whose copy waits for the program.
+struct Slow {
+    copying: Sender<()>,
+    goes_on: Arc<Mutex<Receiver<()>>>,
+}
+
+impl Clone for Slow {
+    fn clone(&self) -> Slow {
+        let _ = self.copying.send(());
+        let _ = self.goes_on.lock().map(|goes_on| goes_on.recv());
+        Slow { copying: self.copying.clone(), goes_on: Arc::clone(&self.goes_on) }
+    }
+}
+
+#[test]
+fn an_array_is_given_back_while_something_else_is_copied() {
+    let runtime = misled("none").workers(2).memory_nodes(2).build().expect("it starts");
+    let ((copying, is_copying), (go_on, goes_on)) = (channel(), channel());
+    let slow = runtime.replicated(Slow { copying, goes_on: Arc::new(Mutex::new(goes_on)) }).register();
+    let (look, array) =
+        (runtime.codelet::<(Read<Slow>,), ()>("look").cpu("look", |_, _| {}).build(), runtime.array(vec![1.0]));
+    let busy = Hold::new(&runtime).worker();
+    runtime.task(&look, (&slow,)).sched_data(1).submit().expect("it is taken");
+    is_copying.recv().expect("it begins");
+    let (sender, given_back) = channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| sender.send(runtime.unregister(array).is_ok_and(|values| values.is_ok())));
+        // Far longer than the test takes.
+        let given_back = given_back.recv_timeout(Duration::from_secs(20));
+        let _ = go_on.send(());
+        assert_eq!(given_back, Ok(true));
+    });
+    drop(busy);
+    runtime.wait_all().expect("no task fails");
 }
