@@ -212,13 +212,13 @@ impl Memories {
             is_any_missing |= is_missing(header, node);
         });
         if is_any_missing {
-            self.hints[node.index()].add(Hint::Task(key));
+            self.add_hint(node, Hint::Task(key));
         }
     }
 
-    /// Adds a hint for `node`. Returns whether it was kept.
+    /// Adds a hint for `node`. Returns whether it was kept: not where no thread follows it, as there are no workers.
     pub(crate) fn add_hint(&self, node: MemoryNode, hint: Hint) -> bool {
-        self.hints[node.index()].add(hint)
+        self.of_worker.contains(&node) && self.hints[node.index()].add(hint)
     }
 
     /// Follows the hints for `node` until the runtime stops.
