@@ -80,7 +80,7 @@ fn what_is_lent_twice_is_copied_where_some_of_it_is_pinned() {
     assert!(pinned(28).is_empty());
 }
 
-/// Memory of an array that is pinned is lent, so it is copied in pieces; and so are the first rows of each column of it.
+/// Memory of an array that is pinned is lent, so it is copied in pieces; and so are the first rows of its columns.
 #[test]
 fn what_is_lent_of_an_array_is_computed_on_a_device() {
     let runtime = with_devices("fake:32").build().expect("it starts");

@@ -234,9 +234,9 @@ impl Storage {
     pub(crate) fn note_write(&self, region: &Region, worker: Option<WorkerId>) {
         if let Some(spread) = &self.spread {
             let node = worker.map_or(spread.home, |worker| spread.memories.node_of(worker));
-            // What is copied from a device while it is written there is no value of the elements, nor taken for one. What
-            // is copied from elsewhere is waited for, though it is not written: the next copy from the device may go to
-            // the same memory.
+            // What is copied from a device while it is written there is no value of the elements, nor taken for one.
+            // What is copied from elsewhere is waited for, though it is not written: the next copy from the device may
+            // go to the same memory.
             let on_device = spread.memories.device(node).is_some();
             let matters = |tiles: &mut Tiles| match on_device {
                 true => tiles.is_moving_beside(region, node),
