@@ -55,6 +55,23 @@ fn a_task_waits_while_another_device_copies_what_stands_in_its_way() {
     assert_eq!(*runtime.read(&y).expect("it was computed"), [3.0; 10]);
 }
 
+/// A handle that has left its scope is of no use, nor is what is on the device for it.
+#[test]
+fn what_a_scope_lent_makes_room_after_its_end() {
+    let runtime = with_room_for("fake:2", 1);
+    let (fill, mut values) = (fill(&runtime, On::Devices), [0.0; 10]);
+    let ended = runtime.scope(|scope| {
+        let x = scope.array(&mut values);
+        runtime.task_with(&fill, 2.0, (&x,)).submit().expect("it is taken");
+        x
+    });
+    let (left, y) = (ended.expect("no task fails"), runtime.array(vec![0.0; 10]));
+    let task = runtime.task_with(&fill, 3.0, (&y,)).submit().expect("it is taken");
+    assert!(matches!(runtime.wait(task).expect("it ends"), Outcome::Done));
+    drop(left);
+    assert_eq!((values, &*runtime.read(&y).expect("it was computed")), ([2.0; 10], &[3.0; 10][..]));
+}
+
 #[test]
 fn a_closure_waits_for_room_to_work_in_while_data_is_on_its_way() {
     let choice: DeviceChoice = "fake:29".parse().expect("it names a device");

@@ -152,7 +152,15 @@ impl Tiles {
     /// Notes that `node` holds nothing any more, and returns the number of elements that it held any value of; `None`
     /// if it alone holds some value, or something is being copied there.
     pub(crate) fn leave(&mut self, node: MemoryNode) -> Option<usize> {
-        if self.list.iter().any(|tile| tile.valid == bit(node) || tile.arriving & bit(node) != 0) {
+        if self.list.iter().any(|tile| tile.valid == bit(node)) {
+            return None;
+        }
+        self.forget(node)
+    }
+
+    /// [`leave`](Self::leave), with the values that `node` alone holds.
+    pub(crate) fn forget(&mut self, node: MemoryNode) -> Option<usize> {
+        if self.list.iter().any(|tile| tile.arriving & bit(node) != 0) {
             return None;
         }
         let held = self.filled(node);

@@ -278,6 +278,24 @@ impl Storage {
     }
 }
 
+impl Storage {
+    /// Gives the buffer on a device back with the values there, which nobody needs. Returns whether it did: not while it
+    /// is used.
+    pub(crate) fn give_up(&self, device: &Device) -> bool {
+        let Some(spread) = &self.spread else { return false };
+        let Some((there, _)) = spread.on_device(device.node) else { return false };
+        let mut tiles = spread.tiles.lock();
+        let has_buffer = there.block.try_lock().is_some_and(|block| block.is_some());
+        if !has_buffer || there.pins.load(Relaxed) > 0 {
+            return false;
+        }
+        let Some(elements) = tiles.forget(device.node) else { return false };
+        spread.memories.note_freed(device.node, self.bytes(elements));
+        self.release_block(spread, device.node);
+        true
+    }
+}
+
 /// Copies rows from one device to another: directly if their driver can, or else through the host.
 fn across(
     (one, from): (&Arc<Device>, DeviceMemory),
