@@ -320,7 +320,7 @@ pub trait Driver: Send + Sync + Sized + 'static {
     /// Keeps memory of the host where it is, `bytes` bytes that are contiguous, so that copies from and to it are
     /// faster and go on beside the thread that started them. The memory stays allocated until it is
     /// [unpinned](Self::unpin). It serves all devices of the driver, and may share pages with other memory that is
-    /// pinned.
+    /// pinned. What is copied at once is pinned as a whole or not at all, and stays so meanwhile.
     ///
     /// # Errors
     /// [`DriverErrorKind::Unsupported`] if that changes nothing for the driver; others if this memory cannot be pinned.

@@ -212,13 +212,13 @@ impl Memories {
             is_any_missing |= is_missing(header, node);
         });
         if is_any_missing {
-            self.hints[node.index()].add(Hint::Task(key));
+            self.add_hint(node, Hint::Task(key));
         }
     }
 
-    /// Adds a hint for `node`. Returns whether it was kept.
+    /// Adds a hint for `node`. Returns whether it was kept: not where no thread follows it, as there are no workers.
     pub(crate) fn add_hint(&self, node: MemoryNode, hint: Hint) -> bool {
-        self.hints[node.index()].add(hint)
+        self.of_worker.contains(&node) && self.hints[node.index()].add(hint)
     }
 
     /// Follows the hints for `node` until the runtime stops.
@@ -254,7 +254,7 @@ impl Memories {
 
     /// Fetches the inputs of a queued task, as far as they are there.
     fn fetch_inputs(&self, node: MemoryNode, task: TaskKey) {
-        let _fetching = self.fetching[node.index()].lock();
+        let fetching = self.fetching[node.index()].lock();
         let (mut parts, mut wanted): (SmallVec<[_; 4]>, SmallVec<[_; 4]>) = Default::default();
         self.visit_inputs(node, task.slot, task.sequence, |header, has_turn| match &header.places {
             // Whoever writes it later, in its turn, waits for the end of the copy.
@@ -269,6 +269,8 @@ impl Memories {
                 _ => {}
             }
         }
+        // Before the program's code runs, which copies the others.
+        drop(fetching);
         for (copies, version) in wanted {
             let bring = AssertUnwindSafe(move || copies.bring(node, Errand::Prefetch(version)));
             if let Err(payload) = catch_unwind(bring) {

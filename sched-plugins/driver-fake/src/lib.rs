@@ -37,10 +37,12 @@ mod kernels;
 mod pins;
 mod queue;
 mod settings;
+mod spans;
 
 pub use hold::{Held, hold_copies, hold_kernels};
 pub use pins::pinned;
 pub use settings::Settings;
+pub use spans::open_spans;
 
 use kernels::Kernel;
 use queue::{Operation, Queues, Work};
@@ -220,7 +222,7 @@ impl sched_core::driver::Device for FakeDevice {
         order: Order<'_>,
         direction: Direction,
     ) -> Result<Token, DriverError> {
-        let (host, buffer) = (queue::HostRows(host), self.0.rows(memory, rows)?);
+        let (host, buffer) = (queue::HostRows::of(host, rows)?, self.0.rows(memory, rows)?);
         let work = match direction {
             Direction::In => Work::In { from: host, to: memory, buffer, rows },
             Direction::Out => Work::Out { from: memory, to: host, buffer, rows },
@@ -283,7 +285,12 @@ impl sched_core::driver::Device for FakeDevice {
 
     /// Libraries compute on the host when they are called, so what they put into a queue takes no time there.
     fn begin_span(&self, _queue: u32) -> Result<SpanId, DriverError> {
-        self.0.check().map(|()| SpanId(0))
+        self.0.check().map(|()| spans::begin(self.0.number))
+    }
+
+    fn end_span(&self, queue: u32, span: SpanId) -> Result<Token, DriverError> {
+        spans::end(self.0.number, span);
+        self.mark(queue)
     }
 
     fn pin(&self, memory: HostMemory, bytes: u64) -> Result<(), DriverError> {

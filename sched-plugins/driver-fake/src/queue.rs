@@ -2,7 +2,7 @@
 
 use super::hold::{self, Kind};
 use super::kernels::Call;
-use super::{Device, DriverError, DriverErrorKind, QUEUES, locked, next_number};
+use super::{Device, DriverError, DriverErrorKind, QUEUES, invalid, locked, next_number, pins};
 use sched_core::driver::{DeviceMemory, Finished, HostMemory, Rows, Token};
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,10 +11,32 @@ use std::time::{Duration, Instant};
 
 /// Rows of the host, which the thread of a queue uses.
 #[derive(Debug)]
-pub(crate) struct HostRows(pub(crate) HostMemory);
+pub(crate) struct HostRows {
+    memory: HostMemory,
+    /// Bytes from the first to the last.
+    extent: u64,
+    /// Whether they are pinned when the operation begins.
+    is_pinned: bool,
+}
 
 // SAFETY: who made it promised that the operation may use the memory, on whichever thread.
 unsafe impl Send for HostRows {}
+
+impl HostRows {
+    pub(crate) fn of(memory: HostMemory, rows: Rows) -> Result<HostRows, DriverError> {
+        let extent = rows.count.checked_sub(1).map_or(0, |before| memory.pitch() * before + rows.bytes);
+        let is_pinned = pins::is_pinned(memory.first().addr(), extent)?;
+        Ok(HostRows { memory, extent, is_pinned })
+    }
+
+    /// Refuses a copy from or to memory that was unpinned meanwhile.
+    fn check(&self) -> Result<(), DriverError> {
+        match self.is_pinned && !pins::is_pinned(self.memory.first().addr(), self.extent)? {
+            true => Err(invalid("the memory of a copy was unpinned meanwhile")),
+            false => Ok(()),
+        }
+    }
+}
 
 type Buffer = Arc<Mutex<Vec<u8>>>;
 
@@ -137,10 +159,14 @@ fn execute(device: &Device, work: Work) -> Result<(), DriverError> {
                 let target = row_of(&mut buffer, to, row, rows);
                 // SAFETY: the host has these rows, and nobody writes them before this operation has ended.
                 let source = unsafe {
-                    std::slice::from_raw_parts(from.0.first().add((row * from.0.pitch()) as usize), target.len())
+                    std::slice::from_raw_parts(
+                        from.memory.first().add((row * from.memory.pitch()) as usize),
+                        target.len(),
+                    )
                 };
                 target.copy_from_slice(source);
             }
+            return from.check();
         }
         Work::Out { from, to, buffer, rows } => {
             take_time(device, rows);
@@ -149,10 +175,11 @@ fn execute(device: &Device, work: Work) -> Result<(), DriverError> {
                 let source = row_of(&mut buffer, from, row, rows);
                 // SAFETY: the host has these rows, and nobody uses them before this operation has ended.
                 unsafe {
-                    let target = to.0.first().add((row * to.0.pitch()) as usize);
+                    let target = to.memory.first().add((row * to.memory.pitch()) as usize);
                     std::ptr::copy_nonoverlapping(source.as_ptr(), target, source.len());
                 }
             }
+            return to.check();
         }
         Work::Across { from, source, to, target, rows } => {
             take_time(device, rows);

@@ -1,10 +1,11 @@
 //! Kernels and devices that fail.
 
 use super::{On, SOURCE, axpy, fill, scale, with_devices};
-use sched_core::{Build, BuildError, Child, Component, Family, Info, Node, Offer, Params, Push, Task};
-use sched_driver_fake::FakeDriver;
+use sched_core::driver::DriverError;
+use sched_core::{Arch, Build, BuildError, Child, Component, Family, Info, Node, Offer, Params, Push, Task};
+use sched_driver_fake::{FakeDriver, open_spans};
 use sched_host::plugin::Registry;
-use sched_host::runtime::{Codelet, DeviceChoice, KernelCall, Outcome, ReadWrite, Runtime, Submitter};
+use sched_host::runtime::{Codelet, DeviceChoice, KernelCall, Outcome, Plan, ReadWrite, Runtime, Submitter, Where};
 use sched_tests::chains::submit_sums;
 use sched_tests::stock::policy;
 use std::sync::Arc;
@@ -95,6 +96,43 @@ fn what_does_not_fit_on_a_device_runs_elsewhere_or_fails() {
     assert!(message.starts_with("out of device memory: 800 bytes are needed, and 800 of 1000 are in use"), "{message}");
     assert!(message.ends_with("no other worker can execute the task"), "{message}");
     assert!(runtime.wait_all().is_err());
+}
+
+/// The first half was copied before it turned out that the second is lost.
+#[test]
+fn what_is_copied_in_vain_takes_no_memory() {
+    let runtime = with_devices("fake:1,fake:27").build().expect("it starts");
+    let devices = runtime.devices();
+    let on = |device: usize| Where::worker(devices[device].worker);
+    let (x, y) = (runtime.array(vec![1.0; 8]), runtime.array(vec![1.0; 4]));
+    let halves = x.partition(&Plan::ranges(2)).expect("it can be divided");
+    let fill = fill(&runtime, On::Devices);
+    runtime.task_with(&fill, 2.0, (&halves[1],)).only_on(on(1)).submit().expect("it is taken");
+    let lose = kernel(&runtime, "__kernel void lose(…)", "lose");
+    runtime.task(&lose, (&y,)).only_on(on(1)).submit().expect("it is taken");
+    assert!(runtime.wait_all().is_err());
+    let scale = scale(&runtime, On::Devices);
+    let task = runtime.task_with(&scale, 2.0, (&x,)).only_on(on(0)).submit().expect("it is taken");
+    let Outcome::Failed(failure) = runtime.wait(task).expect("it ends") else { panic!("half of it is lost") };
+    assert!(failure.message.contains("the only copy of the data was on a device"), "{}", failure.message);
+    assert!(runtime.wait_all().is_err());
+    let there = runtime.memory_nodes().into_iter().find(|node| node.node == devices[0].memory_node);
+    assert_eq!(there.map(|node| node.replica_bytes), Some(0));
+}
+
+#[test]
+fn a_closure_that_panics_leaves_no_span_open() {
+    let runtime = with_devices("fake:7").build().expect("it starts");
+    let panics = runtime.codelet::<(), ()>("panics").device_raw(Arch::OPENCL, "panics", |device, (), ()| {
+        device.queue()?;
+        assert!(device.number() != 7, "broken on purpose");
+        Ok::<(), DriverError>(())
+    });
+    let task = runtime.task(&panics.build(), ()).submit().expect("it is taken");
+    let Outcome::Failed(failure) = runtime.wait(task).expect("it ends") else { panic!("it fails") };
+    assert!(failure.panicked && failure.message == "broken on purpose", "{}", failure.message);
+    assert!(runtime.wait_all().is_err());
+    assert_eq!(open_spans(7), 0);
 }
 
 /// Gives tasks to its first child that can execute them, and panics in the fourth push.

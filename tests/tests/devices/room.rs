@@ -1,8 +1,9 @@
 //! Tasks wait for room on a device while others use its memory.
 
 use super::{On, axpy, fill, scale, with_devices};
+use sched_core::Arch;
 use sched_driver_fake::hold_copies;
-use sched_host::runtime::{DeviceChoice, Outcome, Plan, Runtime};
+use sched_host::runtime::{DeviceChoice, Outcome, Plan, ReadWrite, Runtime};
 use std::thread::yield_now;
 
 /// A runtime with this device, with room for this number of arrays of ten elements.
@@ -52,6 +53,42 @@ fn a_task_waits_while_another_device_copies_what_stands_in_its_way() {
     assert!(matches!(runtime.wait(task).expect("it ends"), Outcome::Done));
     assert_eq!(*runtime.read(&x).expect("it was computed"), [2.0; 10]);
     assert_eq!(*runtime.read(&y).expect("it was computed"), [3.0; 10]);
+}
+
+/// A handle that has left its scope is of no use, nor is what is on the device for it.
+#[test]
+fn what_a_scope_lent_makes_room_after_its_end() {
+    let runtime = with_room_for("fake:2", 1);
+    let (fill, mut values) = (fill(&runtime, On::Devices), [0.0; 10]);
+    let ended = runtime.scope(|scope| {
+        let x = scope.array(&mut values);
+        runtime.task_with(&fill, 2.0, (&x,)).submit().expect("it is taken");
+        x
+    });
+    let (left, y) = (ended.expect("no task fails"), runtime.array(vec![0.0; 10]));
+    let task = runtime.task_with(&fill, 3.0, (&y,)).submit().expect("it is taken");
+    assert!(matches!(runtime.wait(task).expect("it ends"), Outcome::Done));
+    drop(left);
+    assert_eq!((values, &*runtime.read(&y).expect("it was computed")), ([2.0; 10], &[3.0; 10][..]));
+}
+
+#[test]
+fn a_closure_waits_for_room_to_work_in_while_data_is_on_its_way() {
+    let choice: DeviceChoice = "fake:29".parse().expect("it names a device");
+    let runtime = with_devices("none").devices(choice.memory_limit(80 + 128)).build().expect("it starts");
+    let works = runtime.codelet::<(ReadWrite<[f64]>,), ()>("works");
+    let works = works.device_raw(Arch::OPENCL, "works", |device, (), _| device.scratch(128).map(drop)).build();
+    let (ahead, x) = (runtime.array(vec![1.0; 10]), runtime.array(vec![0.0; 10]));
+    let there = runtime.task_with(&fill(&runtime, On::Devices), 3.0, (&x,)).submit().expect("it is taken");
+    runtime.wait(there).expect("it ends");
+    let held = hold_copies(29);
+    runtime.prefetch(&ahead, runtime.devices()[0].memory_node).expect("there is such a node");
+    held.wait_for_one();
+    let task = runtime.task(&works, (&x,)).submit().expect("it is taken");
+    wait_until_a_task_waits(&runtime);
+    drop(held);
+    assert!(matches!(runtime.wait(task).expect("it ends"), Outcome::Done));
+    assert_eq!(*runtime.read(&x).expect("it was computed"), [3.0; 10]);
 }
 
 /// What does not fit is not waited for when nobody uses the device.

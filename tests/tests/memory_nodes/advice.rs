@@ -1,10 +1,11 @@
 //! What the program says about its data: where it is wanted, that it is unused, that its value is of no use any more.
 
-use super::{CHOSEN, moved, on_nodes, resident, start};
+use super::{CHOSEN, bus, moved, on_nodes, resident, start};
 use sched_host::graph::AccessMode;
 use sched_host::runtime::{DataError, Outcome, Plan, Read, ReadWrite, Write};
+use sched_host::topology::Topology;
 use sched_tests::hold::Hold;
-use sched_tests::stock::{EAGER, runtime};
+use sched_tests::stock::{EAGER, builder, runtime};
 
 #[test]
 fn wanted_data_is_there_before_its_task() {
@@ -38,6 +39,21 @@ fn wanted_data_is_there_before_its_task() {
     runtime.task(&add, (&x,)).sched_data(1).submit().expect("the task is sound");
     drop(gate);
     assert_eq!(runtime.read(&x).expect("it is computed")[0], 4);
+}
+
+/// The process may use the processors of the first node and of the third.
+#[test]
+fn what_is_wanted_on_a_node_without_workers_stays_where_it_is() {
+    let topology = Topology::from_synthetic("node:2(indexes=0,2) pu:1").expect("it is sound");
+    let builder = builder(CHOSEN, 2, Vec::new()).unchecked().topology(topology).bus(bus(3));
+    let runtime = builder.build().expect("the runtime starts");
+    assert_eq!(runtime.memory_nodes().iter().map(|node| node.node).collect::<Vec<u32>>(), [0, 2]);
+    let x = runtime.array(vec![1.0; 10]);
+    runtime.prefetch(&x, 1).expect("its number is known");
+    runtime.prefetch(&x, 2).expect("there is this node");
+    runtime.write(&x).expect("it is good")[0] = 2.0;
+    runtime.wait_all().expect("nothing waits");
+    assert_eq!(moved(&runtime), [(0, 2, 1)]);
 }
 
 #[test]

@@ -244,6 +244,7 @@ pub(crate) fn register_whole<T>(
         Some(memories) => {
             let node = memories.of_new_data(this_worker(core));
             let storage = storage.spread(memories, node);
+            storage.claim_home();
             if loan.is_none() {
                 storage.pin_home();
             }

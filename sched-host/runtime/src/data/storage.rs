@@ -13,7 +13,8 @@
 //!   it, nobody writes it elsewhere.
 //! - Elements are also copied [ahead](Storage::begin_ahead) of a task. That begins in its turn, before the task does.
 //!   The copy may go on when the task has run elsewhere and ended: whoever writes the elements in memory of the host
-//!   waits until none of them are being copied to any node, and a scope until nobody copies what it lent.
+//!   waits until none of them are being copied to any node, whoever writes them on a device until none are but from
+//!   there, and a scope until nobody copies what it lent.
 //! - A buffer is as large on each node, and not initialized: an element is used only after it has been filled.
 //! - On the memory node of a device, an element is at the same place of a buffer of the device, which only its driver
 //!   reaches ([`devices`]).
@@ -134,7 +135,7 @@ impl Storage {
             home,
             others: (0..memories.nodes()).map(|_| AtomicPtr::default()).collect(),
             on_devices: memories.devices().iter().map(|_| OnDevice::default()).collect(),
-            pinning: Mutex::new(Pinning::After(0)),
+            pinning: Mutex::new(Pinning::Unclaimed),
             tiles: Mutex::new(Tiles::new(self.layout.region(), home)),
             arrived: Condvar::new(),
         });
@@ -234,9 +235,11 @@ impl Storage {
         if let Some(spread) = &self.spread {
             let node = worker.map_or(spread.home, |worker| spread.memories.node_of(worker));
             // What is copied from a device while it is written there is no value of the elements, nor taken for one.
+            // What is copied from elsewhere is waited for, though it is not written: the next copy from the device may
+            // go to the same memory.
             let on_device = spread.memories.device(node).is_some();
             let matters = |tiles: &mut Tiles| match on_device {
-                true => tiles.is_arriving(region, node),
+                true => tiles.is_moving_beside(region, node),
                 false => tiles.is_moving(region),
             };
             spread.when_settled(region, matters).write(region, node);

@@ -13,6 +13,8 @@ struct Tile {
     filled: u64,
     /// Nodes to which they are being copied.
     arriving: u64,
+    /// Nodes from which they are, with some of copies that have ended while others go on.
+    leaving: u64,
     /// Number of the write that made the value.
     version: u64,
 }
@@ -44,7 +46,7 @@ impl Tiles {
     /// Data that is on one node.
     pub(crate) fn new(whole: Region, node: MemoryNode) -> Tiles {
         let (valid, filled) = (bit(node), bit(node));
-        Tiles { list: vec![Tile { region: whole, valid, filled, arriving: 0, version: 0 }], writes: 0 }
+        Tiles { list: vec![Tile { region: whole, valid, filled, arriving: 0, leaving: 0, version: 0 }], writes: 0 }
     }
 
     /// Splits tiles, so that each is inside the region or outside.
@@ -54,6 +56,14 @@ impl Tiles {
         for tile in across {
             let pieces = tile.region.minus(region).chain([tile.region.intersection(region)]);
             self.list.extend(pieces.map(|region| Tile { region, ..tile }));
+        }
+    }
+
+    /// Ends a copy of a tile to `node`.
+    fn end(tile: &mut Tile, node: MemoryNode) {
+        tile.arriving &= !bit(node);
+        if tile.arriving == 0 {
+            tile.leaving = 0;
         }
     }
 
@@ -80,6 +90,18 @@ impl Tiles {
         self.inside(region).filter(is_missing).map(begin).collect()
     }
 
+    /// Notes from where what [`begin`](Self::begin) returned is copied, if there is a source.
+    pub(crate) fn note_sources<'m>(&mut self, missing: impl Iterator<Item = (&'m Missing, Option<MemoryNode>)>) {
+        for (of, from) in missing {
+            self.inside(&of.region).for_each(|tile| tile.leaving |= from.map_or(0, bit));
+        }
+    }
+
+    /// Whether elements of a region, which is split, are being copied to `node`, or to anywhere from another one.
+    pub(crate) fn is_moving_beside(&mut self, region: &Region, node: MemoryNode) -> bool {
+        self.inside(region).any(|tile| tile.arriving & bit(node) != 0 || tile.leaving & !bit(node) != 0)
+    }
+
     /// Whether elements of a region, which is split, are being copied to `node`.
     pub(crate) fn is_arriving(&mut self, region: &Region, node: MemoryNode) -> bool {
         self.inside(region).any(|tile| tile.arriving & bit(node) != 0)
@@ -95,7 +117,7 @@ impl Tiles {
     pub(crate) fn arrive(&mut self, missing: &[Missing], node: MemoryNode, value: bool) {
         for Missing { region, version, .. } in missing {
             for tile in self.inside(region) {
-                tile.arriving &= !bit(node);
+                Tiles::end(tile, node);
                 tile.filled |= bit(node);
                 if value && tile.version == *version {
                     tile.valid |= bit(node);
@@ -107,7 +129,7 @@ impl Tiles {
     /// Ends copies that failed.
     pub(crate) fn give_up(&mut self, missing: &[Missing], node: MemoryNode) {
         for Missing { region, .. } in missing {
-            self.inside(region).for_each(|tile| tile.arriving &= !bit(node));
+            self.inside(region).for_each(|tile| Tiles::end(tile, node));
         }
     }
 
@@ -120,6 +142,7 @@ impl Tiles {
         let alone = self.list.iter_mut().filter(|tile| tile.valid == bit(node) && tile.arriving & bit(home) == 0);
         let begin = |tile: &mut Tile| {
             tile.arriving |= bit(home);
+            tile.leaving |= bit(node);
             let (region, valid, version) = (tile.region.clone(), tile.valid, tile.version);
             Missing { region, valid, is_new: false, version }
         };
@@ -129,7 +152,15 @@ impl Tiles {
     /// Notes that `node` holds nothing any more, and returns the number of elements that it held any value of; `None`
     /// if it alone holds some value, or something is being copied there.
     pub(crate) fn leave(&mut self, node: MemoryNode) -> Option<usize> {
-        if self.list.iter().any(|tile| tile.valid == bit(node) || tile.arriving & bit(node) != 0) {
+        if self.list.iter().any(|tile| tile.valid == bit(node)) {
+            return None;
+        }
+        self.forget(node)
+    }
+
+    /// [`leave`](Self::leave), with the values that `node` alone holds.
+    pub(crate) fn forget(&mut self, node: MemoryNode) -> Option<usize> {
+        if self.list.iter().any(|tile| tile.arriving & bit(node) != 0) {
             return None;
         }
         let held = self.filled(node);

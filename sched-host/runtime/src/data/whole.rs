@@ -318,9 +318,11 @@ impl Resident for Whole {
     }
 
     fn evict(self: Arc<Self>, device: &Device) -> Result<bool, DriverError> {
-        // What belonged to a scope that has ended has no place to go to. Its buffer goes with the last handle.
-        let Ok(_loan) = self.open_loan() else { return Ok(false) };
-        self.storage.evict(&self, device)
+        match self.open_loan() {
+            Ok(_loan) => self.storage.evict(&self, device),
+            // Nobody uses it any more, and it has no place to go to.
+            Err(_) => Ok(self.storage.give_up(device)),
+        }
     }
 }
 

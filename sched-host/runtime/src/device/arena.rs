@@ -4,8 +4,9 @@
 //!
 //! A buffer cannot be evicted while it is used: by tasks in the pipeline of the device's own worker, by a thread that
 //! fills it ahead of tasks, by one that copies from it, or by one that is about to give it back. Only the worker waits
-//! for room, after its pipeline is empty, and it holds no buffer meanwhile; others give up where there is none. So
-//! those who use buffers never wait for one who waits, and each use ends.
+//! for room: for the data of a task after its pipeline is empty, while it holds no buffer, and for the room that a task
+//! wants to work in while it holds those of its pipeline, whose end it does not wait for. Others give up where there is
+//! none. So those who use buffers never wait for one who waits, and each use ends.
 //!
 //! Every end of a use, and every buffer that is given back, counts as a *change* under the lock of the state, and wakes
 //! the worker. The worker reads the number of changes before it tries to get room. Where it got none, it tries again
@@ -146,9 +147,19 @@ impl Arena {
         Ok(buffer)
     }
 
-    /// Allocates a buffer that is not evicted, and that its user frees after the runtime.
+    /// Allocates a buffer that is not evicted, and that its user frees after the runtime; for the worker, which waits
+    /// while others use what stands in the way.
     pub(crate) fn reserve(&self, device: &Device, bytes: u64) -> Result<BufferId, DriverError> {
-        self.obtain(device, bytes, true)
+        loop {
+            let seen = self.changes();
+            match self.obtain(device, bytes, true) {
+                Err(error)
+                    if error.kind == DriverErrorKind::OutOfMemory
+                        && bytes <= self.limit
+                        && self.wait_for_change(seen) => {}
+                reserved => return reserved,
+            }
+        }
     }
 
     fn obtain(&self, device: &Device, bytes: u64, evicts: bool) -> Result<BufferId, DriverError> {

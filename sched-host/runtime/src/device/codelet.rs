@@ -63,6 +63,15 @@ pub struct RawDevice<'a> {
     span: Cell<Option<SpanId>>,
 }
 
+impl Drop for RawDevice<'_> {
+    /// Ends the span of a closure that panicked, whose work may use the buffers.
+    fn drop(&mut self) {
+        if let Some(span) = self.span.take() {
+            let _ = self.device.finish(self.device.end_span(Some(span)));
+        }
+    }
+}
+
 impl fmt::Debug for RawDevice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("RawDevice").field(&self.device.name()).finish()
@@ -215,7 +224,7 @@ impl<L: DeviceAccessList, P: Send + 'static> CodeletBuilder<L, P> {
         self.launching(arch, name, move |device, params, views| {
             let raw = RawDevice { device, span: Cell::default() };
             let ran = run(&raw, params, views);
-            let span = raw.span.get();
+            let span = raw.span.take();
             let token = device.end_span(span)?;
             match ran {
                 Ok(()) => Ok((token, span.is_some())),

@@ -53,8 +53,8 @@ impl Submitter {
 
     /// Copies data, or a part of it, to a memory node ahead of the tasks that will use it there: after all tasks
     /// submitted so far that write it, by a thread of that node. Later tasks that write it wait for the copy. No effect
-    /// with one memory node, for data without replicas, where the value is already, and while 1024 copies wait for that
-    /// thread, those ahead of queued tasks included.
+    /// with one memory node, for data without replicas, where the value is already, on a node without workers, and
+    /// while 1024 copies wait for that thread, those ahead of queued tasks included.
     ///
     /// ```
     /// use sched_runtime::{Plan, Runtime};

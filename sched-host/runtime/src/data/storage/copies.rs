@@ -50,7 +50,7 @@ impl Storage {
         let mut tiles = spread.tiles.lock();
         tiles.split(region);
         let missing = tiles.begin(region, node, true);
-        (!missing.is_empty()).then(|| self.begin_copies(spread, missing, (node, None)))
+        (!missing.is_empty()).then(|| self.begin_copies(spread, &mut tiles, missing, (node, None)))
     }
 
     /// Copies what [`begin_ahead`](Self::begin_ahead) has begun to copy, unless the values are `gone`.
@@ -95,14 +95,11 @@ impl Storage {
                 spread.arrived.wait(&mut tiles);
                 continue;
             }
-            let copying = self.begin_copies(spread, missing, (node, by));
+            let copying = self.begin_copies(spread, &mut tiles, missing, (node, by));
             drop(tiles);
             let fetched = match is_copied {
                 true => self.fetch(spread, whole, &copying, (node, by, why)),
-                false => self.block(spread, whole, node, true).map(|_| {
-                    let new = copying.missing.iter().filter(|of| of.is_new);
-                    new.for_each(|of| spread.memories.note_allocated(node, self.bytes(of.region.len())));
-                }),
+                false => self.block(spread, whole, node, true).map(|_| ()),
             };
             tiles = self.end_copies(spread, &copying, (node, by), (is_copied, fetched.is_ok()));
             fetched?;
@@ -110,16 +107,18 @@ impl Storage {
     }
 
     /// Chooses where what is missing on a node is copied from, and keeps it there until
-    /// [`end_copies`](Self::end_copies). The caller has locked the tiles.
+    /// [`end_copies`](Self::end_copies).
     fn begin_copies(
         &self,
         spread: &Spread,
+        tiles: &mut Tiles,
         missing: Vec<Missing>,
         (node, by): (MemoryNode, Option<WorkerId>),
     ) -> Copying {
         let nearest = |of: &Missing| spread.memories.nearest(of.valid, node, self.bytes(of.region.len()));
         let sources: SmallVec<[Option<MemoryNode>; 4]> = missing.iter().map(nearest).collect();
         sources.iter().for_each(|from| spread.begin_copy_from(*from));
+        tiles.note_sources(missing.iter().zip(sources.iter().copied()));
         if let Some(device) = spread.visited(node, by) {
             device.arena.enter();
         }
@@ -137,7 +136,12 @@ impl Storage {
         let mut tiles = spread.tiles.lock();
         sources.iter().for_each(|from| spread.end_copy_from(*from));
         match is_well {
-            true => tiles.arrive(missing, node, is_copied),
+            true => {
+                let new: usize = missing.iter().filter(|of| of.is_new).map(|of| of.region.len()).sum();
+                spread.memories.note_allocated(node, self.bytes(new));
+                tiles.arrive(missing, node, is_copied);
+            }
+            // Not even what was copied before the error counts as being there.
             false => tiles.give_up(missing, node),
         }
         if let Some(device) = spread.visited(node, by) {
@@ -155,16 +159,13 @@ impl Storage {
         Copying { missing, sources }: &Copying,
         (node, by, why): (MemoryNode, Option<WorkerId>, Reason),
     ) -> Result<(), DriverError> {
-        for (Missing { region, is_new, .. }, from) in missing.iter().zip(sources) {
+        for (Missing { region, .. }, from) in missing.iter().zip(sources) {
             let bytes = self.bytes(region.len());
             let from = from.ok_or_else(lost_with_its_device)?;
             let transfer = Transfer { data: DataId(whole.id as u32), from, to: node, bytes, why };
             let underway = spread.memories.note_transfer(transfer, by);
             self.transfer(spread, whole, (from, node), region)?;
             underway.arrived();
-            if *is_new {
-                spread.memories.note_allocated(node, bytes);
-            }
         }
         Ok(())
     }

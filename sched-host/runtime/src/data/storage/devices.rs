@@ -1,5 +1,6 @@
 //! The buffers on devices: copies by drivers, eviction, and what is kept from it.
 
+use super::pinning::copy_apart;
 use super::{Buffer, Spread, Storage};
 use crate::data::whole::Whole;
 use crate::device::Device;
@@ -185,11 +186,11 @@ impl Storage {
         let (source, target) = (self.block(spread, whole, from, true)?, self.block(spread, whole, to, true)?);
         let (source, target) = (spread.memories.device(from).zip(source), spread.memories.device(to).zip(target));
         let bytes = self.bytes(region.len());
-        match (source, target) {
+        let is_claimed = match (source, target) {
             (None, Some((device, _))) => self.note_copy(spread, from, device, bytes),
             (Some((device, _)), None) => self.note_copy(spread, to, device, bytes),
-            _ => {}
-        }
+            _ => true,
+        };
         for extent in self.extents(region) {
             let place = |device: &Device, buffer: BufferId| DeviceMemory {
                 device: device.number,
@@ -198,6 +199,14 @@ impl Storage {
                 pitch: extent.pitch as u64,
             };
             match (source, target) {
+                (None, Some((device, buffer))) if !is_claimed => {
+                    let host = self.host_rows(self.buffer(spread, from), &extent);
+                    copy_apart(device, host, place(device, buffer), extent.rows, true)?;
+                }
+                (Some((device, buffer)), None) if !is_claimed => {
+                    let host = self.host_rows(self.buffer(spread, to), &extent);
+                    copy_apart(device, host, place(device, buffer), extent.rows, false)?;
+                }
                 (None, Some((device, buffer))) => {
                     let host = self.host_rows(self.buffer(spread, from), &extent);
                     let started = device.driver.copy_in(host, place(device, buffer), extent.rows, device.copying());
@@ -266,6 +275,24 @@ impl Storage {
         }
         spread.arrived.notify_all();
         written.map(|()| left.is_some())
+    }
+}
+
+impl Storage {
+    /// Gives the buffer on a device back with the values there, which nobody needs. Returns whether it did: not while it
+    /// is used.
+    pub(crate) fn give_up(&self, device: &Device) -> bool {
+        let Some(spread) = &self.spread else { return false };
+        let Some((there, _)) = spread.on_device(device.node) else { return false };
+        let mut tiles = spread.tiles.lock();
+        let has_buffer = there.block.try_lock().is_some_and(|block| block.is_some());
+        if !has_buffer || there.pins.load(Relaxed) > 0 {
+            return false;
+        }
+        let Some(elements) = tiles.forget(device.node) else { return false };
+        spread.memories.note_freed(device.node, self.bytes(elements));
+        self.release_block(spread, device.node);
+        true
     }
 }
 
