@@ -3,7 +3,8 @@
 use sched_core::*;
 use std::time::Duration;
 
-/// Logs what it hears of its children before it hands a task to one of them, and what is not the same asked one by one.
+/// Logs what it heard of its children before it handed a task to one of them, and what is not the same asked one by one.
+/// A push that all children refuse leaves no trace: the host may spare the call.
 pub(super) struct Probe;
 
 impl Build for Probe {
@@ -32,14 +33,14 @@ fn one_by_one(node: Node<'_>, child: Child, task: &Task) -> Prospect {
 
 impl Component for Probe {
     fn push_task(&self, node: Node<'_>, mut task: Task) -> Push {
-        let mut ends = Vec::new();
+        let (mut ends, mut heard, predicted) = (Vec::new(), Vec::new(), task.predicted());
         node.ends_below(|child, end| ends.push((child, end)));
         node.prospects(&task, true, |child, prospect| {
             assert_eq!(prospect, one_by_one(node, child, &task), "{} child {}", node.path(), child.0);
             let (end, load) = (node.child_estimated_end(child), node.child_load(child));
             assert_eq!(ends[child.0 as usize], (child, end));
             let (path, child, end) = (node.path(), child.0, end.as_nanos());
-            node.log(LogLevel::Info, &format!("{path} child {child}: {end} {load:?} {prospect:?}"));
+            heard.push(format!("{path} child {child}: {end} {load:?} {prospect:?}"));
         });
         let mut able = Vec::new();
         node.prospects(&task, false, |child, prospect| {
@@ -49,10 +50,14 @@ impl Component for Probe {
         for (child, prospect) in able {
             task.set_predicted(prospect.length.map(Duration::from_nanos));
             match node.push_to(child, task) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    heard.iter().for_each(|line| node.log(LogLevel::Info, line));
+                    return Ok(());
+                }
                 Err(refused) => task = refused.task,
             }
         }
+        task.set_predicted(predicted);
         Err(Refused::new(task, Refusal::Full))
     }
 }
