@@ -75,11 +75,12 @@ impl Node<'_> {
     }
 
     /// *Hop.* The pump of the StarPU handbook: takes tasks with `pop` and pushes them to `child` until none is left, the
-    /// child [has no room](Self::child_has_room), or one is refused, which `unpop` restores to its position. Returns
+    /// child [has no more room](Self::child_has_room), or one is refused, which `unpop` restores to its position. Returns
     /// whether any task was moved.
     pub fn pump(&self, child: Child, mut pop: impl FnMut() -> Option<Task>, unpop: impl FnOnce(Task)) -> bool {
         let mut moved = false;
-        while self.child_has_room(child)
+        // The child has just said that there is room for a first one.
+        while (!moved || self.child_has_room(child))
             && let Some(task) = pop()
         {
             match self.push_to(child, task) {
