@@ -276,6 +276,23 @@ fn tasks_that_come_and_end_between_two_looks_count() {
 }
 
 #[test]
+fn patience_counts_periods_that_had_no_look() {
+    let moves_at = |looks: [u64; 2]| {
+        let mut fake = Fake::new(vec![set(0..4), set(4..8)], 1000);
+        let mut goals = of(&[Some(Goal::Share(0.75)), None]).patience(100);
+        goals.period = Duration::from_nanos(1);
+        let mut hypervisor = Hypervisor::new(goals, vec![1.0; 8]);
+        hypervisor.step(Duration::ZERO, &mut fake);
+        assert_eq!(numbers(&fake.sets[1]), [6, 7], "two have moved");
+        // The others have nothing to do any more.
+        (fake.progress[0].unfinished, fake.progress[1].unfinished) = (0, 1000);
+        looks.map(|nanos| hypervisor.step(Duration::from_nanos(nanos), &mut fake) && fake.sets[1].len() == 8)
+    };
+    assert_eq!(moves_at([1, 99]), [false, false]);
+    assert_eq!(moves_at([50, 101]), [false, true]);
+}
+
+#[test]
 fn goals_are_read() {
     let goals = Goals::parse(
         "goals.kdl",
