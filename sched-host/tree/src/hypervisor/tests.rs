@@ -358,6 +358,33 @@ fn wrong_goals_are_all_reported() {
 }
 
 #[test]
+fn throughputs_beyond_all_machines_are_refused_and_shown_in_brief() {
+    insta::assert_snapshot!(problems(r#"hypervisor {
+    context "a" gflops=1e300
+    context "b" tasks-per-second=1e31
+    context "c" gflops=1 flops-per-task=1e308
+    context "d" gflops=1e30 flops-per-task=1e-300
+}"#), @"
+        2:5: context `a` has the throughput 1e300; it is more than 0, and at most 1e30
+        3:5: context `b` has the throughput 1e31; it is more than 0, and at most 1e30
+        4:5: context `c` has tasks of 1e308 operations; it is more than 0, and at most 1e30
+    ");
+    let goals = [Goal::Share(1e-300), Goal::TasksPerSecond(2500.5), Goal::Gflops(1e30)];
+    assert_eq!(goals.map(|goal| goal.to_string()), ["share 1e-300", "2500.5 tasks/s", "1e30 GFlop/s"]);
+}
+
+#[test]
+fn the_largest_throughputs_are_targets() {
+    for (goal, flops) in [(Goal::TasksPerSecond(1e30), None), (Goal::Gflops(1e30), Some(1e-300))] {
+        let mut fake = Fake::new(vec![set(0..4), set(4..8)], 10_000_000);
+        let mut goals = of(&[Some(goal), None]);
+        goals.contexts[0].task_flops = flops;
+        run(goals, &mut fake, 100);
+        assert_eq!(fake.sets[0].len(), 7, "{goal}");
+    }
+}
+
+#[test]
 fn goals_name_contexts_that_exist() {
     let known = ["solver".to_owned(), "report".to_owned()];
     let goals = Goals::new()
