@@ -54,6 +54,23 @@ fn a_simulated_context_gets_its_share() {
     assert!(governance.refusals.is_empty(), "{governance:?}");
 }
 
+#[test]
+fn the_shortest_period_ends_and_long_tasks_are_not_looked_at_for_each_of_theirs() {
+    let within = |length: Duration, period: Duration| {
+        let goals = Goals::new().context(goal("a", Goal::Deadline(length * 100))).context(GovernedContext::new("b"));
+        let began = Instant::now();
+        let simulation = halves(&independent(200, length), &Platform::flat(8, length));
+        let (outcome, _) = governed(simulation, goals.period(period));
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+        outcome.makespan.div_duration_f64(length)
+    };
+    let usual = within(ms(100), ms(10));
+    // Some 10⁹ and 10¹⁰ periods.
+    for found in [within(ms(100), Duration::from_nanos(1)), within(Duration::from_secs(1_000_000), ms(10))] {
+        assert!((usual * 0.9..usual * 1.1).contains(&found), "{found} and not {usual}");
+    }
+}
+
 /// The moves in a trace in the format of Perfetto: name of the mark, track, and the context that was left.
 fn marks(trace: &Trace) -> Vec<(String, u64, Option<String>)> {
     let mut file = Vec::new();

@@ -27,6 +27,10 @@ use std::sync::Arc;
 /// Maximum number of seeds.
 const MOST_SEEDS: usize = 1_000_000;
 
+/// Names of the static schedules, each with that of its replay.
+pub(crate) const STATIC: [[&str; 2]; 3] =
+    [["HEFT (static)", "HEFT (replayed)"], ["CPOP (static)", "CPOP (replayed)"], ["PEFT (static)", "PEFT (replayed)"]];
+
 /// Simulate a task graph with several policies, and show them side by side in a table
 ///
 /// Compares all shipped policies by default. The table includes static schedules of the literature (HEFT, CPOP, PEFT),

@@ -21,6 +21,9 @@ use problems::Found;
 use sched_text::{self as text, Unread};
 use std::path::Path;
 
+/// Largest number of floating-point operations of a task in a file: sums over all tasks are still numbers.
+const MOST_FLOPS: f64 = 1e30;
+
 /// A format in which task graphs are written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FileFormat {

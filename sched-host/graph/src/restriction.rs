@@ -115,15 +115,51 @@ impl FromStr for Where {
                 continue;
             }
             let (first, last) = word.split_once('-').unwrap_or((word, word));
-            let range = first.parse::<u32>().ok().zip(last.parse::<u32>().ok());
-            let Some((first, last)) = range.filter(|(first, last)| first <= last && *last <= Self::LARGEST) else {
+            let Some((first, last)) = number(first).zip(number(last)) else {
                 return Err(format!(
                     "{} is neither an architecture nor a worker: write cpu, cuda, 0, 0-3, or several with +",
                     quoted_word(word, 40)
                 ));
             };
+            if first > last {
+                return Err(format!(
+                    "{} is no range of workers: the smaller number comes first",
+                    quoted_word(word, 40)
+                ));
+            }
+            if last > Self::LARGEST {
+                return Err(format!(
+                    "{} is no worker: they are numbered from 0, and no machine has more than {}",
+                    quoted_word(word, 40),
+                    Self::LARGEST + 1
+                ));
+            }
             (first..=last).map(WorkerId).for_each(|worker| _ = places.workers.insert(worker));
         }
         Ok(places)
+    }
+}
+
+/// A whole number, where one that is too large for its type is the largest.
+fn number(text: &str) -> Option<u32> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_places_is_said() {
+        let wrong = |text: &str| text.parse::<Where>().expect_err("it is wrong");
+        for far in ["65536", "0-70000", "cuda+99999999999999999999"] {
+            assert!(wrong(far).ends_with("is no worker: they are numbered from 0, and no machine has more than 65536"));
+        }
+        assert_eq!(wrong("0+3-1"), "`3-1` is no range of workers: the smaller number comes first");
+        for neither in ["", "-1", "1-", "+", "0++1", "0,1", "1e3", "gpu"] {
+            assert!(wrong(neither).contains("is neither an architecture nor a worker"), "{neither}");
+        }
+        assert_eq!("65535".parse(), Ok(Where::worker(65535)));
     }
 }

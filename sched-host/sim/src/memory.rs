@@ -51,7 +51,7 @@ pub(super) struct Replicas {
     data: Vec<DataState>,
     nodes: Vec<NodeState>,
     /// By data, then memory node.
-    pins: Vec<u16>,
+    pins: Vec<u32>,
     /// What others see of the valid replicas.
     published: Arc<Copies>,
 }
@@ -205,7 +205,7 @@ impl Replicas {
         from
     }
 
-    fn pins(&mut self, data: DataId, node: MemoryNode) -> &mut u16 {
+    fn pins(&mut self, data: DataId, node: MemoryNode) -> &mut u32 {
         &mut self.pins[data.index() * self.nodes.len() + node.index()]
     }
 
@@ -320,6 +320,17 @@ mod tests {
         replicas.pin(data, DEVICE);
         assert!(replicas.arrive(data, DEVICE, replicas.version(data)));
         replicas.unpin(data, DEVICE);
+    }
+
+    #[test]
+    fn a_copy_may_be_in_use_more_often_than_a_machine_has_workers() {
+        let mut replicas = replicas();
+        bring(&mut replicas, A);
+        let most = crate::platform::MAX_WORKERS * 2;
+        (0..most).for_each(|_| replicas.pin(A, DEVICE));
+        assert_eq!(replicas.make_room(DEVICE, 20), Room::None);
+        (0..most).for_each(|_| replicas.unpin(A, DEVICE));
+        assert_eq!(replicas.make_room(DEVICE, 20), Room::Made);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The hypervisor: moves workers between scheduling contexts, so that each attains its goal.
 //!
 //! One piece of code serves runtime and simulation. A back end implements [`Governed`] and calls [`Hypervisor::step`]
-//! once in each [period](Goals::period) of its clock; a step looks at all governed contexts, and moves workers by the
-//! ways that the application has, [`Governed::change`]. Without a hypervisor nothing of this exists.
+//! once in each [period](Goals::period) of its clock, or more seldom while nothing happens; a step looks at all governed
+//! contexts, and moves workers by the ways that the application has, [`Governed::change`]. Without a hypervisor nothing
+//! of this exists.
 //!
 //! # How a step decides
 //!
@@ -148,6 +149,7 @@ impl Hypervisor {
     /// Looks at the contexts at the time `now` of the back end's clock, and moves workers. Returns whether any was
     /// moved.
     pub fn step(&mut self, now: Duration, machine: &mut dyn Governed) -> bool {
+        self.steps += self.missed_until(now);
         self.look(now, machine);
         let mut shifts = self.rescues(machine, false);
         if let Some(targets) = self.targets(now, machine) {
@@ -173,6 +175,13 @@ impl Hypervisor {
             self.governance.attained.push(watched.account.attained(context, &watched.now, largest));
         }
         self.governance
+    }
+
+    /// Number of periods without a look until `now`: a back end may put looks off.
+    fn missed_until(&self, now: Duration) -> u64 {
+        let passed = self.last.map_or(Duration::ZERO, |last| now.saturating_sub(last));
+        let periods = passed.as_nanos() / self.goals.period.as_nanos().max(1);
+        u64::try_from(periods).unwrap_or(u64::MAX).saturating_sub(1)
     }
 
     /// Accounts for the time since the last look.

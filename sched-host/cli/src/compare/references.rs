@@ -1,5 +1,6 @@
 //! Static schedules for comparison with the policies.
 
+use super::STATIC;
 use crate::simulate::report::Run;
 use sched_graph::TaskGraph;
 use sched_graph::reference::{Schedule, cpop, heft, peft};
@@ -29,7 +30,7 @@ pub(super) fn all(graph: &TaskGraph, platform: &Platform) -> Vec<Reference> {
     let Some(problem) = platform.problem(graph) else { return Vec::new() };
     let classes: Vec<String> =
         platform.workers.iter().map(|worker| platform.classes[worker.class].name.clone()).collect();
-    let contender = |name: &str, replay, schedule: Schedule| {
+    let contender = |[name, replay]: [&'static str; 2], schedule: Schedule| {
         let (makespan, flops) = (schedule.makespan(), graph.flops());
         let gflops = (flops > 0.0 && makespan > 0.0).then(|| flops / makespan / 1e9);
         let trace = planned(graph, &schedule, platform.empty_trace(graph, name));
@@ -37,8 +38,8 @@ pub(super) fn all(graph: &TaskGraph, platform: &Platform) -> Vec<Reference> {
         Reference { run, trace, replay, pinned: schedule.pinned(graph) }
     };
     vec![
-        contender("HEFT (static)", "HEFT (replayed)", heft(&problem)),
-        contender("CPOP (static)", "CPOP (replayed)", cpop(&problem)),
-        contender("PEFT (static)", "PEFT (replayed)", peft(&problem)),
+        contender(STATIC[0], heft(&problem)),
+        contender(STATIC[1], cpop(&problem)),
+        contender(STATIC[2], peft(&problem)),
     ]
 }

@@ -206,7 +206,7 @@ impl Run {
             .zip(spans.iter().zip(classes))
             .map(|(id, (spans, class))| {
                 let tasks = || spans.iter().filter(|span| matches!(span.activity, Activity::Task { .. }));
-                let busy_s = tasks().map(|span| (span.end - span.begin) as f64 * 1e-9).sum::<f64>();
+                let busy_s = tasks().map(|span| span.end - span.begin).sum::<u64>() as f64 * 1e-9;
                 let idle_s = (makespan_s - busy_s).max(0.0);
                 Worker { id, class: class.clone(), tasks: tasks().count() as u64, busy_s, idle_s }
             })

@@ -1,9 +1,11 @@
 //! What the command line gives for inputs and outputs: no stream and no file twice, and no input that would be lost.
 
-use super::STREAM;
+use super::{FileNames, STREAM, Target};
+use crate::compare;
 use crate::contexts::wanted;
-use clap::ArgMatches;
-use std::ffi::OsStr;
+use crate::policy::{PolicyOptions, without_repetition};
+use clap::{ArgMatches, FromArgMatches};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,8 @@ const SWAP: &str = "swap_to";
 const CONTEXTS: &str = "contexts";
 /// Options that name files to write, or the standard output.
 const OUTPUTS: [&str; 6] = ["trace", "gantt", "record", "events", "html", "output"];
+/// Those of which each of several policies has one.
+const OF_EACH: [&str; 3] = ["trace", "gantt", "events"];
 
 /// Refuses `-` for two inputs, or two outputs, of the command in `matches`, one file for two outputs, or for an input
 /// and an output, and files without a name.
@@ -24,6 +28,10 @@ const OUTPUTS: [&str; 6] = ["trace", "gantt", "record", "events", "html", "outpu
 /// # Errors
 /// The error with the fix.
 pub(crate) fn check(matches: &ArgMatches) -> Result<(), String> {
+    check_command("", matches)
+}
+
+fn check_command(command: &str, matches: &ArgMatches) -> Result<(), String> {
     let inputs = inputs(matches);
     let outputs: Vec<(&str, &OsStr)> =
         OUTPUTS.iter().flat_map(|id| given(matches, id).map(|name| (*id, name))).collect();
@@ -37,24 +45,55 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<(), String> {
         }
     }
     let inputs: Vec<PathBuf> = inputs.iter().filter_map(|name| fs::canonicalize(name).ok()).collect();
+    let mut parts = FileNames::default();
+    let parts: Vec<String> = several(command, matches).iter().map(|policy| parts.of(policy)).collect();
     let mut files: Vec<(PathBuf, &str)> = Vec::new();
     for (id, name) in outputs.into_iter().filter(|(_, name)| *name != STREAM) {
         if name.is_empty() {
             return Err(format!("the name of the file for --{id} is empty: name a file, or `-`"));
         }
-        let Some(file) = replaced(Path::new(name)) else { continue };
-        let name = Path::new(name).display();
-        if inputs.contains(&file) {
-            return Err(format!(
-                "`{name}` is given for --{id}, which would replace what the command reads: name another file for --{id}"
-            ));
+        for name in written_for(id, name, &parts) {
+            let Some(file) = replaced(Path::new(&name)) else { continue };
+            let name = Path::new(&name).display();
+            if inputs.contains(&file) {
+                return Err(format!(
+                    "`{name}` is given for --{id}, which would replace what the command reads: name another file for --{id}"
+                ));
+            }
+            if let Some((_, other)) = files.iter().find(|(known, _)| *known == file) {
+                return Err(format!(
+                    "`{name}` is given for --{other} and for --{id}: name another file for one of them"
+                ));
+            }
+            files.push((file, id));
         }
-        if let Some((_, other)) = files.iter().find(|(known, _)| *known == file) {
-            return Err(format!("`{name}` is given for --{other} and for --{id}: name another file for one of them"));
-        }
-        files.push((file, id));
     }
-    matches.subcommand().map_or(Ok(()), |(_, below)| check(below))
+    matches.subcommand().map_or(Ok(()), |(command, below)| check_command(command, below))
+}
+
+/// The schedules of a command that have a file each.
+fn several(command: &str, matches: &ArgMatches) -> Vec<String> {
+    // What is wrong with the options is said later.
+    let named = |named: fn(&PolicyOptions) -> miette::Result<Vec<String>>| {
+        let policies = PolicyOptions::from_arg_matches(matches).ok().and_then(|options| named(&options).ok());
+        without_repetition(policies.unwrap_or_default())
+    };
+    match command {
+        "simulate" => Some(named(PolicyOptions::several)).filter(|policies| policies.len() > 1).unwrap_or_default(),
+        "compare" => {
+            let policies = named(|options| options.several_or("all"));
+            policies.into_iter().chain(compare::STATIC.as_flattened().iter().map(|name| (*name).to_owned())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The file that is named for the option `id`, and those with one of these `parts` of each schedule in their names.
+fn written_for(id: &str, name: &OsStr, parts: &[String]) -> Vec<OsString> {
+    let target = Target::File(name.into());
+    let of = |part: &String| Some(target.of_several(part).ok()?.path()?.as_os_str().to_owned());
+    let each = parts.iter().filter(|_| OF_EACH.contains(&id)).filter_map(of);
+    std::iter::once(name.to_owned()).chain(each).collect()
 }
 
 /// The names of all that is read. What is no file, such as the name of a shipped policy, is among them.

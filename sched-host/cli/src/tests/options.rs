@@ -214,6 +214,19 @@ fn an_output_does_not_replace_what_is_read() {
         assert!(refused(&words).contains("would replace what the command reads"), "{words:?}");
     }
     assert_eq!(refused(&["simulate", &read, "--trace", &file("y.json")]), "");
+    // Each of several policies has a file.
+    let (graph, trace) = (file("y-tree-ws.json"), file("y.json"));
+    std::fs::write(&graph, "{}").expect("it can be written");
+    for words in [
+        &["simulate", &graph, "--trace", &trace, "--policy", "tree-eager,tree-ws"][..],
+        &["simulate", &graph, "--events", &trace, "--policy", "all"],
+        &["compare", &graph, "--trace", &trace],
+        &["compare", "lu", "--goals", &graph, "--trace", &trace, "--policy", "tree-ws"],
+    ] {
+        let error = refused(words);
+        assert!(error.contains("y-tree-ws.json` is given for --") && error.contains("would replace"), "{error}");
+    }
+    assert_eq!(refused(&["simulate", &graph, "--trace", &trace, "--policy", "tree-ws"]), "");
 }
 
 #[test]
@@ -225,6 +238,8 @@ fn one_file_takes_one_output() {
     let error = refused("sched simulate cholesky --trace a.json --events ./a.json");
     assert!(error.contains("`./a.json` is given for --trace and for --events: name another file for one"), "{error}");
     assert_eq!(refused("sched simulate cholesky --trace a.json --events b.json"), "");
+    let error = refused("sched compare lu --gantt a.svg --html a-HEFT--static.svg");
+    assert!(error.contains("a-HEFT--static.svg` is given for --gantt and for --html"), "{error}");
     for line in ["sched run lu --record ", "sched compare lu --html ", "sched simulate lu --events "] {
         assert!(refused(line).contains("is empty: name a file"), "{line}");
     }

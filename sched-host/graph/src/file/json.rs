@@ -1,5 +1,6 @@
 //! JSON values of expected shapes, with their places.
 
+use super::MOST_FLOPS;
 use super::problems::{Found, Problems, quote};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::{Range, Ranged};
@@ -203,13 +204,13 @@ pub(super) fn words<'v>(object: &'v Object<'_>, name: &str, problems: &mut Probl
     all
 }
 
-/// A finite number.
-pub(super) struct Number(pub(super) f64);
+/// A number of floating-point operations.
+pub(super) struct Operations(pub(super) f64);
 
-impl<'v, 't> Shape<'v, 't> for Number {
-    const WHAT: &'static str = "a finite number, from 0";
+impl<'v, 't> Shape<'v, 't> for Operations {
+    const WHAT: &'static str = "a number from 0 to 1e30";
     fn of(value: &'v Value<'t>) -> Option<Self> {
-        number(value).filter(|number| number.is_finite() && *number >= 0.0).map(Number)
+        number(value).filter(|number| (0.0..=MOST_FLOPS).contains(number)).map(Operations)
     }
 }
 

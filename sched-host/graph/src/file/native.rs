@@ -7,7 +7,7 @@ mod write;
 
 pub use write::to_json;
 
-use super::json::{Number, Seconds, Signed, Truth, Whole, Word};
+use super::json::{Operations, Seconds, Signed, Truth, Whole, Word};
 use super::json::{Shape, bytes, document, member, needed, nothing, refuse_others, shaped};
 use super::problems::{Found, Problems, quote};
 use crate::{
@@ -204,7 +204,7 @@ fn read_task<'v, 't>(
     read.only = places(task, problems).map(Box::new);
     read.sched_data = optional::<Whole>(task, "sched_data", problems).map_or(0, |Whole(data)| data);
     read.footprint = optional::<Footprint>(task, "footprint", problems).map(|Footprint(footprint)| footprint);
-    read.flops = optional::<Number>(task, "flops", problems).map_or(0.0, |Number(flops)| flops);
+    read.flops = optional::<Operations>(task, "flops", problems).map_or(0.0, |Operations(flops)| flops);
     read.lengths = lengths(task, problems);
     for access in objects(task, "accesses", problems) {
         refuse_others(access, &["data", "mode"], problems);

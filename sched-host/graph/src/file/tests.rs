@@ -86,13 +86,32 @@ fn every_problem_of_a_trace_is_told_with_its_line() {
     line 8, column 1: there are 1 Sizes for 2 handles
     line 10, column 8: job `1` is there already, at line 1
     line 11, column 1: the record has a second `JobId` (records are parted by a blank line; is it missing?)
-    line 12, column 8: -1 billion operations cannot be: a number from 0 is expected
+    line 12, column 8: -1 billion operations cannot be: a number from 0 to 1e21 is expected
     line 13, column 1: `nonsense` is no field: `Name: value` is expected (records are parted by a blank line)
     line 15, column 1: a hint is about one handle, and this one names 0
     line 15, column 10: `Nothing` is no control: `WontUse` is
     line 16, column 8: `4x` is no job: a number is expected
     line 17, column 14: `3.5` is not a whole number
     ");
+}
+
+#[test]
+fn operations_are_so_few_that_their_sums_are_numbers() {
+    let native = |flops: &str| {
+        let task = format!("{{\"id\":0,\"kind\":\"a\",\"flops\":{flops}}}");
+        format!(
+            "{{\"format\":\"sched-task-graph\",\"version\":1,\"name\":\"a\",\"kinds\":[{{\"name\":\"a\"}}],\"data\":[],\"tasks\":[{task}]}}"
+        )
+    };
+    insta::assert_snapshot!(wrong("g.json", &native("1e308")), @"
+    cannot read a task graph from `g.json`: one problem
+    line 1, column 122: `flops` is the number `1e308`: a number from 0 to 1e30 is expected
+    ");
+    insta::assert_snapshot!(wrong("t.rec", "JobId: 1\nSubmitOrder: 1\nWorkerId: 0\nGFlop: 1e308\n"), @"
+    cannot read StarPU tasks from `t.rec`: one problem
+    line 4, column 8: 1e308 billion operations cannot be: a number from 0 to 1e21 is expected
+    ");
+    assert!(parse("g.json", native("1e30"), None).is_ok());
 }
 
 #[test]

@@ -155,12 +155,15 @@ pub(super) struct PartialSchedule<'p> {
     placements: Vec<Option<Placement>>,
     /// Busy intervals of each processor, by their start.
     busy: Vec<Vec<(f64, f64)>>,
+    /// The same, where those without a gap between them are one: what takes time is looked for between these.
+    blocks: Vec<Vec<(f64, f64)>>,
 }
 
 impl<'p> PartialSchedule<'p> {
     pub(super) fn new(problem: &'p Problem) -> PartialSchedule<'p> {
         let busy = vec![Vec::new(); problem.n_processors()];
-        PartialSchedule { problem, placements: vec![None; problem.n_tasks()], busy }
+        let blocks = busy.clone();
+        PartialSchedule { problem, placements: vec![None; problem.n_tasks()], busy, blocks }
     }
 
     /// Time at which the data of `task` has arrived at `processor`. All tasks that it waits for are placed.
@@ -177,7 +180,8 @@ impl<'p> PartialSchedule<'p> {
         let length = self.problem.seconds_on(task, processor);
         let mut start = self.ready(task, processor);
         // Intervals that end before cannot be in the way.
-        let busy = &self.busy[processor.index()];
+        let busy = if length > 0.0 { &self.blocks } else { &self.busy };
+        let busy = &busy[processor.index()];
         let from = busy.partition_point(|(_, end)| *end <= start);
         for (begins, ends) in &busy[from..] {
             if start + length <= *begins {
@@ -194,6 +198,18 @@ impl<'p> PartialSchedule<'p> {
         // Behind tasks of no length that begin at the same time.
         let place = busy.partition_point(|(start, end)| (*start, *end) <= (at.start, at.end));
         busy.insert(place, (at.start, at.end));
+        let blocks = &mut self.blocks[at.processor.index()];
+        let next = blocks.partition_point(|(start, _)| *start < at.start);
+        let (mut block, mut first, mut end) = ((at.start, at.end), next, next);
+        if let Some(before) = next.checked_sub(1).filter(|before| blocks[*before].1 >= at.start) {
+            block = (blocks[before].0, blocks[before].1.max(at.end));
+            first = before;
+        }
+        if let Some((_, ends)) = blocks.get(next).filter(|(start, _)| *start <= block.1) {
+            block.1 = block.1.max(*ends);
+            end = next + 1;
+        }
+        blocks.splice(first..end, [block]);
     }
 
     pub(super) fn done(self) -> Schedule {

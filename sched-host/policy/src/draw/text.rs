@@ -1,7 +1,7 @@
 //! Plans as an indented tree of text.
 
 use super::title;
-use crate::plan::{NodeIndex, PlanNode, TreePlan};
+use crate::plan::{Child, NodeIndex, PlanNode, TreePlan};
 use sched_text::ranges;
 use std::collections::HashSet;
 
@@ -95,11 +95,17 @@ impl<'a> Pen<'a> {
         let mut bundles = Vec::new();
         let mut start = 0;
         while start < children.len() {
-            let run = children[start..].iter().take_while(|child| {
-                child.slot == children[start].slot && self.is_same_shape(children[start].node, child.node)
-            });
-            let run = run.count().max(1);
-            let end = if self.fold == Fold::Runs && run >= shortest { start + run } else { start + 1 };
+            let run = || {
+                let is_alike = |child: &&Child| {
+                    child.slot == children[start].slot && self.is_same_shape(children[start].node, child.node)
+                };
+                children[start..].iter().take_while(is_alike).count()
+            };
+            // Unfolded, a look at all that follow each child would be a square of their number.
+            let end = match self.fold {
+                Fold::Runs => Some(run()).filter(|run| *run >= shortest).map_or(start + 1, |run| start + run),
+                Fold::Nothing => start + 1,
+            };
             let mut all: Vec<NodeIndex> = Vec::new();
             let mut found = HashSet::new();
             for node in nodes {

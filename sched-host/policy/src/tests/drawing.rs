@@ -44,6 +44,14 @@ fn unfolded_every_node_has_a_line() {
 }
 
 #[test]
+fn a_machine_of_many_workers_is_drawn_unfolded() {
+    let plan = plan(PREFETCHING, &FlatMachine { workers: 20_000 });
+    let began = std::time::Instant::now();
+    assert_eq!(plan.to_text(Fold::Nothing).lines().count(), 40_002);
+    assert!(began.elapsed().as_secs() < 10, "it takes minutes where each child looks at all that follow");
+}
+
+#[test]
 fn shared_nodes_are_drawn_once() {
     let plan = plan(HEFT, &FlatMachine { workers: 4 });
     assert_snapshot!(plan.to_text(Fold::Runs), @r"

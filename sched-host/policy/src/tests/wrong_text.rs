@@ -346,6 +346,13 @@ fn deeply_nested_text_is_refused() {
 }
 
 #[test]
+fn a_text_that_would_take_minutes_to_read_is_refused() {
+    assert!(parse("test.kdl", &format!("{}\npolicy \"p\" {{ worker; }}", " ".repeat(1 << 17))).is_ok());
+    let errors = parse("test.kdl", &"a ".repeat(5_000_000)).unwrap_err();
+    assert_eq!(errors.findings()[0].message(), "it has 10000000 bytes, and 4 MiB are the most");
+}
+
+#[test]
 fn argument_where_a_parameter_is_expected() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo 2 { worker }

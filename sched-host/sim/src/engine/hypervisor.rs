@@ -18,6 +18,8 @@ pub(crate) struct Supervision {
     /// The number of each governed context in the engine.
     contexts: Vec<usize>,
     tally: Tally,
+    /// [`Tally::changes`] at the last look before which something had changed, or that moved a worker, and its time.
+    last_news: (u64, u64),
 }
 
 /// Tasks of each context by what they need.
@@ -46,7 +48,7 @@ struct Counts {
 impl Supervision {
     /// The supervision of some contexts of the engine, of which there are `count`.
     pub(crate) fn new(hypervisor: Hypervisor, contexts: Vec<usize>, count: usize, backend: &SimBackend) -> Supervision {
-        Supervision { hypervisor, contexts, tally: Tally::new(count, backend) }
+        Supervision { hypervisor, contexts, tally: Tally::new(count, backend), last_news: (0, 0) }
     }
 }
 
@@ -74,7 +76,22 @@ impl Tally {
         let counts = Counts { unfinished: vec![0; sorts.len()], progress: Progress::default() };
         Tally { contexts: vec![counts; contexts], sorts, sort_of }
     }
+
+    /// Number of times that a task was submitted or ended.
+    fn changes(&self) -> u64 {
+        self.contexts.iter().map(|counts| counts.progress.unfinished + 2 * counts.progress.ended).sum()
+    }
 }
+
+/// The time to the next look, in nanoseconds: a period, or several of them where nothing has happened for long. The
+/// periods of a kernel may be many more than could be looked at.
+fn pause(period: u64, quiet: u64) -> u64 {
+    let periods = quiet / period.max(1);
+    if periods < LOOKS { period } else { quiet / 4 }
+}
+
+/// Number of looks in each period of a time in which nothing happens, before they become rarer.
+const LOOKS: u64 = 16;
 
 /// The governed contexts of an engine.
 struct Contexts<'s, 'e, 'o> {
@@ -148,19 +165,24 @@ impl Engine<'_> {
         let now = Duration::from_nanos(self.now);
         // Where nothing else is planned, only another worker can help.
         let stands = self.agenda.peek().is_none();
-        let Supervision { hypervisor, contexts, tally } = &mut supervision;
+        let Supervision { hypervisor, contexts, tally, last_news } = &mut supervision;
         let mut machine = Contexts { engine: self, numbers: contexts, tally };
         let moved = if stands { hypervisor.rescue(now, &mut machine) } else { hypervisor.step(now, &mut machine) };
         if !stands || moved {
+            let changes = tally.changes();
+            if moved || changes != last_news.0 {
+                *last_news = (changes, self.now);
+            }
             let period = u64::try_from(hypervisor.period().as_nanos()).unwrap_or(u64::MAX);
-            self.plan(self.now.saturating_add(period), Action::Supervise);
+            let pause = pause(period, self.now - last_news.1);
+            self.plan(self.now.saturating_add(pause), Action::Supervise);
         }
         self.supervision = Some(supervision);
     }
 
     /// Ends the supervision, if there is one.
     pub(super) fn end_supervision(&mut self) -> Option<Governance> {
-        let Supervision { hypervisor, contexts, tally } = self.supervision.take()?;
+        let Supervision { hypervisor, contexts, tally, .. } = self.supervision.take()?;
         let now = Duration::from_nanos(self.end);
         Some(hypervisor.finish(now, &mut Contexts { engine: self, numbers: &contexts, tally: &tally }))
     }

@@ -11,8 +11,16 @@ use miette::SourceSpan;
 /// Maximum nesting of braces. The KDL parser recurses, and would overflow its stack at some depth.
 const DEEPEST: usize = 64;
 
+/// Maximum number of bytes. The KDL parser takes up to 10 µs and 500 bytes of memory for each.
+const LONGEST: usize = 4 << 20;
+
 /// The document of a text, or the first of its syntax errors and the number of others.
 pub(super) fn document(text: &str, language: Language) -> Result<KdlDocument, (Vec<Finding>, usize)> {
+    if text.len() > LONGEST {
+        let finding = Finding::error(format!("it has {} bytes, and {} MiB are the most", text.len(), LONGEST >> 20));
+        let help = "is it the right file? a text of this size would take minutes to read";
+        return Err((vec![finding.help(help)], 0));
+    }
     let scan = Scan::of(text);
     if let Some(offset) = scan.too_deep(DEEPEST) {
         let finding = Finding::error(format!("braces nest more than {DEEPEST} deep"));

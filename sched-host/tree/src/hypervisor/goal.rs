@@ -20,13 +20,21 @@ pub enum Goal {
 impl fmt::Display for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Goal::Share(share) => write!(f, "share {share}"),
+            Goal::Share(share) => write!(f, "share {}", short(*share)),
             Goal::Deadline(time) => write!(f, "deadline {time:?}"),
-            Goal::TasksPerSecond(rate) => write!(f, "{rate} tasks/s"),
-            Goal::Gflops(rate) => write!(f, "{rate} GFlop/s"),
+            Goal::TasksPerSecond(rate) => write!(f, "{} tasks/s", short(*rate)),
+            Goal::Gflops(rate) => write!(f, "{} GFlop/s", short(*rate)),
         }
     }
 }
+
+/// A number, without hundreds of zeros.
+fn short(number: f64) -> String {
+    if (1e-6..1e16).contains(&number) { number.to_string() } else { format!("{number:e}") }
+}
+
+/// Largest number of tasks or operations in a goal: products and sums of them are still numbers.
+const MOST: f64 = 1e30;
 
 /// A context that the hypervisor governs, with its goal and the bounds of its workers.
 #[derive(Clone, PartialEq, Debug)]
@@ -73,14 +81,14 @@ impl GovernedContext {
 
     /// All that is wrong with it.
     fn problems(&self) -> Vec<String> {
-        let rate = |rate: f64| rate.is_finite() && rate > 0.0;
+        let rate = |rate: f64| rate > 0.0 && rate <= MOST;
         let goal = match self.goal {
             Some(Goal::Share(share)) if !(share > 0.0 && share <= 1.0) => {
-                Some(format!("has the share {share}; it is more than 0, and at most 1"))
+                Some(format!("has the share {}; it is more than 0, and at most 1", short(share)))
             }
             Some(Goal::Deadline(Duration::ZERO)) => Some("has the deadline 0, which is over at the start".to_owned()),
             Some(Goal::TasksPerSecond(goal) | Goal::Gflops(goal)) if !rate(goal) => {
-                Some(format!("has the throughput {goal}; it is more than 0"))
+                Some(format!("has the throughput {}; it is more than 0, and at most {MOST:e}", short(goal)))
             }
             _ => None,
         };
@@ -89,8 +97,9 @@ impl GovernedContext {
             (_, 0) => Some("has no workers at most; its tasks would never run".to_owned()),
             _ => None,
         };
-        let is_idle = self.task_flops.is_some_and(|flops| !rate(flops));
-        let flops = is_idle.then(|| "has tasks of 0 operations or less".to_owned());
+        let flops = self.task_flops.filter(|flops| !rate(*flops));
+        let flops = flops
+            .map(|flops| format!("has tasks of {} operations; it is more than 0, and at most {MOST:e}", short(flops)));
         [goal, bounds, flops].into_iter().flatten().map(|wrong| format!("context `{}` {wrong}", self.name)).collect()
     }
 }

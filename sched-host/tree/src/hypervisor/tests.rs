@@ -276,6 +276,23 @@ fn tasks_that_come_and_end_between_two_looks_count() {
 }
 
 #[test]
+fn patience_counts_periods_that_had_no_look() {
+    let moves_at = |looks: [u64; 2]| {
+        let mut fake = Fake::new(vec![set(0..4), set(4..8)], 1000);
+        let mut goals = of(&[Some(Goal::Share(0.75)), None]).patience(100);
+        goals.period = Duration::from_nanos(1);
+        let mut hypervisor = Hypervisor::new(goals, vec![1.0; 8]);
+        hypervisor.step(Duration::ZERO, &mut fake);
+        assert_eq!(numbers(&fake.sets[1]), [6, 7], "two have moved");
+        // The others have nothing to do any more.
+        (fake.progress[0].unfinished, fake.progress[1].unfinished) = (0, 1000);
+        looks.map(|nanos| hypervisor.step(Duration::from_nanos(nanos), &mut fake) && fake.sets[1].len() == 8)
+    };
+    assert_eq!(moves_at([1, 99]), [false, false]);
+    assert_eq!(moves_at([50, 101]), [false, true]);
+}
+
+#[test]
 fn goals_are_read() {
     let goals = Goals::parse(
         "goals.kdl",
@@ -338,6 +355,33 @@ fn wrong_goals_are_all_reported() {
         1:1: `context` cannot stand in a file of goals
         the file holds 0 hypervisors, and is to hold one
     ");
+}
+
+#[test]
+fn throughputs_beyond_all_machines_are_refused_and_shown_in_brief() {
+    insta::assert_snapshot!(problems(r#"hypervisor {
+    context "a" gflops=1e300
+    context "b" tasks-per-second=1e31
+    context "c" gflops=1 flops-per-task=1e308
+    context "d" gflops=1e30 flops-per-task=1e-300
+}"#), @"
+        2:5: context `a` has the throughput 1e300; it is more than 0, and at most 1e30
+        3:5: context `b` has the throughput 1e31; it is more than 0, and at most 1e30
+        4:5: context `c` has tasks of 1e308 operations; it is more than 0, and at most 1e30
+    ");
+    let goals = [Goal::Share(1e-300), Goal::TasksPerSecond(2500.5), Goal::Gflops(1e30)];
+    assert_eq!(goals.map(|goal| goal.to_string()), ["share 1e-300", "2500.5 tasks/s", "1e30 GFlop/s"]);
+}
+
+#[test]
+fn the_largest_throughputs_are_targets() {
+    for (goal, flops) in [(Goal::TasksPerSecond(1e30), None), (Goal::Gflops(1e30), Some(1e-300))] {
+        let mut fake = Fake::new(vec![set(0..4), set(4..8)], 10_000_000);
+        let mut goals = of(&[Some(goal), None]);
+        goals.contexts[0].task_flops = flops;
+        run(goals, &mut fake, 100);
+        assert_eq!(fake.sets[0].len(), 7, "{goal}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The records of a `tasks.rec`: lines of `Field: value`, up to a blank line.
 
+use super::super::MOST_FLOPS;
 use super::super::problems::{Problems, quote};
 use super::mode;
 use crate::AccessMode;
@@ -257,8 +258,10 @@ fn footprint<'t>(value: &'t str, field: &'t str, problems: &mut Problems<'t>) ->
 /// Number of operations, from billions.
 fn flops<'t>(value: &'t str, field: &'t str, problems: &mut Problems<'t>) -> f64 {
     let gflop: f64 = parsed(value, field, "a number", problems).unwrap_or(0.0);
-    if !gflop.is_finite() || gflop < 0.0 {
-        problems.report(value, format!("{value} billion operations cannot be: a number from 0 is expected"));
+    if !(0.0..=MOST_FLOPS / 1e9).contains(&gflop) {
+        let most = MOST_FLOPS / 1e9;
+        problems
+            .report(value, format!("{value} billion operations cannot be: a number from 0 to {most:e} is expected"));
     }
     gflop * 1e9
 }
