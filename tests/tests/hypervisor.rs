@@ -58,10 +58,9 @@ fn a_simulated_context_gets_its_share() {
 fn the_shortest_period_ends_and_long_tasks_are_not_looked_at_for_each_of_theirs() {
     let within = |length: Duration, period: Duration| {
         let goals = Goals::new().context(goal("a", Goal::Deadline(length * 100))).context(GovernedContext::new("b"));
-        let began = Instant::now();
         let simulation = halves(&independent(200, length), &Platform::flat(8, length));
         let (outcome, _) = governed(simulation, goals.period(period));
-        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+        assert!(outcome.events < 1_000_000, "{}", outcome.events);
         outcome.makespan.div_duration_f64(length)
     };
     let usual = within(ms(100), ms(10));

@@ -96,10 +96,10 @@ impl<'a> Pen<'a> {
         let mut start = 0;
         while start < children.len() {
             let run = || {
-                let is_alike = |child: &&Child| {
+                let is_same = |child: &&Child| {
                     child.slot == children[start].slot && self.is_same_shape(children[start].node, child.node)
                 };
-                children[start..].iter().take_while(is_alike).count()
+                children[start..].iter().take_while(is_same).count()
             };
             // Unfolded, a look at all that follow each child would be a square of their number.
             let end = match self.fold {
