@@ -270,6 +270,21 @@ fn all_policies_are_looked_at_before_any_is_simulated() {
 }
 
 #[test]
+fn folders_of_plugins_that_are_not_there_are_named() {
+    let simulate = ["simulate", "cholesky", "--tiles", "3"];
+    for (folder, why) in
+        [("/no/such/folder", "there is no such folder"), ("/dev/null", "Not a directory (os error 20)")]
+    {
+        let ran = sched(&[&["--plugin-dir", folder][..], &simulate].concat());
+        let warning = format!("warning: no plugins of `{folder}` (--plugin-dir): {why}\n");
+        assert_eq!((ran.code, ran.err.as_str()), (0, warning.as_str()));
+    }
+    // The list of plugins says so where the others are.
+    let ran = good(sched(&["plugins", "--plugin-dir", "/no/such/folder"]));
+    assert!(ran.out.contains("/no/such/folder (--plugin-dir): there is no such folder"), "{}", ran.out);
+}
+
+#[test]
 fn control_characters_of_arguments_do_not_reach_the_terminal() {
     let clear = "\u{1b}[2Jx\u{9b}2J";
     for words in [

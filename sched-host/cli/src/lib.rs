@@ -155,12 +155,12 @@ fn understood(words: &[OsString]) -> Result<Cli, clap::Error> {
 }
 
 fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let registry = || cli.plugins.registry();
+    let registry = || cli.plugins.registry_for_use();
     match &cli.command {
         Command::Run(args) => run::run(args, Arc::new(registry()?), out),
         Command::Simulate(args) => simulate::run(args, Arc::new(registry()?), out),
         Command::Compare(args) => compare::run(args, Arc::new(registry()?), out),
-        Command::Plugins(args) => plugins::run(args, &registry()?, out),
+        Command::Plugins(args) => plugins::run(args, &cli.plugins.registry()?, out),
         Command::Plugin(args) => plugin::run(args, &cli.plugins, cli.patience, out),
         Command::Policies(args) => policies::run(args, &registry()?.catalogue(), out),
         Command::Tree(args) => tree::run(args, &registry()?.catalogue(), out),

@@ -4,9 +4,10 @@ mod json;
 mod text;
 
 use super::format::{FormatOptions, text_or_json};
+use super::reports::warn;
 use miette::IntoDiagnostic;
 use sched_policy::{Audience, Override};
-use sched_tree::plugin::{Registry, RegistryBuilder, SearchPath};
+use sched_tree::plugin::{FolderReport, FolderState, Origin, Registry, RegistryBuilder, SearchPath};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -62,6 +63,25 @@ impl PluginOptions {
         let builder = RegistryBuilder::default().search_path(self.search_path()).audience(Audience::CommandLine);
         let builder = if self.no_builtin { builder.without_builtin() } else { builder };
         Ok(self.overrides.iter().cloned().fold(builder, RegistryBuilder::overriding).load()?)
+    }
+
+    /// [`registry`](Self::registry), with a warning for each folder of `--plugin-dir` that cannot be searched.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn registry_for_use(&self) -> miette::Result<Registry> {
+        let registry = self.registry()?;
+        for FolderReport { folder, state, .. } in registry.folders() {
+            let why = match state {
+                FolderState::Missing => "there is no such folder",
+                FolderState::Unreadable(why) => why,
+                FolderState::Searched | FolderState::AlreadySearched => continue,
+            };
+            if folder.origin == Origin::Named {
+                warn(&format!("warning: no plugins of `{}` ({}): {why}", folder.path.display(), folder.origin));
+            }
+        }
+        Ok(registry)
     }
 }
 

@@ -219,7 +219,7 @@ impl<'v, 't> Shape<'v, 't> for Operations {
 pub(super) struct Whole(pub(super) u64);
 
 impl<'v, 't> Shape<'v, 't> for Whole {
-    const WHAT: &'static str = "a whole number, from 0";
+    const WHAT: &'static str = "a whole number from 0 on";
     fn of(value: &'v Value<'t>) -> Option<Self> {
         value.as_number_lit()?.value.parse().ok().map(Whole)
     }

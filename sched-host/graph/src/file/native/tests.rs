@@ -88,7 +88,7 @@ fn every_problem_is_reported_with_its_line() {
     line 1, column 47: there is no member `nmae` here (did you mean `name`?)
     line 2, column 38: `runs` is the number `1`: `true` or `false` is expected
     line 2, column 43: the object that begins here has no `name`
-    line 3, column 22: `bytes` is the number `-1`: a whole number, from 0 is expected
+    line 3, column 22: `bytes` is the number `-1`: a whole number from 0 on is expected
     line 3, column 28: the object that begins here has no `bytes`
     line 3, column 30: there is no member `size` here (it may have: name, bytes, home)
     line 5, column 9: this is task 1, where task 0 is expected: tasks are numbered from 0
@@ -98,7 +98,7 @@ fn every_problem_is_reported_with_its_line() {
     line 6, column 102: `rw` is no mode: read, write, read-write, commute, redux or scratch is expected
     line 7, column 11: there is no kind 7: 1 is the last
     line 7, column 27: task 2 comes after task 2, which is not before it (tasks stand in the order of submission, and wait for earlier ones only)
-    line 7, column 30: `after` is the string `x`: a whole number, from 0 is expected
+    line 7, column 30: `after` is the string `x`: a whole number from 0 on is expected
     line 7, column 49: there is no architecture `gpu` (`cpu`, `cuda`, `opencl`, `hip`, `sycl`, `mpi`, `fpga`, or `arch7` to `arch31`)
     line 7, column 66: `cpu` is the number `-1`: a number of seconds, from 0 and below 1.8e10 is expected
     line 8, column 1: `tasks` is an array: an object is expected
@@ -154,8 +154,8 @@ fn tasks_that_a_file_says_to_wait_for_are_those_that_its_tasks_wait_for() {
     insta::assert_snapshot!(wrong(&text("[2, \"1\", 0.5]")), @"
     cannot read a task graph from `t.json`: 3 problems
     line 5, column 91: task 2 waits for task 2, which is not before it (tasks stand in the order of submission, and wait for earlier ones only)
-    line 5, column 94: `waits_for` is the string `1`: a whole number, from 0 is expected
-    line 5, column 99: `waits_for` is the number `0.5`: a whole number, from 0 is expected
+    line 5, column 94: `waits_for` is the string `1`: a whole number from 0 on is expected
+    line 5, column 99: `waits_for` is the number `0.5`: a whole number from 0 on is expected
     ");
 }
 
