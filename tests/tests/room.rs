@@ -115,9 +115,50 @@ impl Component for Claims {
     }
 }
 
+/// Keeps what is refused below, until there is room; it never asks for more. It declares both to store tasks and not to,
+/// or only the second.
+#[derive(Default)]
+struct Keeps<const SAYS_SO: bool> {
+    kept: Mutex<Vec<Task>>,
+}
+
+impl<const SAYS_SO: bool> Build for Keeps<SAYS_SO> {
+    const INFO: Info = match SAYS_SO {
+        true => Info::new("keeps", Family::SpecialPurpose, "Keeps tasks.").storage(Storage::Unbounded),
+        false => Info::new("hides", Family::SpecialPurpose, "Keeps tasks."),
+    }
+    .forwards_push();
+
+    fn build(_: &Params) -> Result<Self, BuildError> {
+        Ok(Keeps::default())
+    }
+}
+
+impl<const SAYS_SO: bool> Component for Keeps<SAYS_SO> {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        if let Err(refused) = node.push_to(Child(0), task) {
+            self.kept.lock().push(refused.task);
+        }
+        Ok(())
+    }
+
+    fn can_push(&self, node: Node<'_>, to: Child) -> bool {
+        node.pump(to, || self.kept.lock().pop(), |task| self.kept.lock().push(task))
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        std::mem::take(&mut *self.kept.lock())
+    }
+}
+
 fn simulate(tree: &str, workers: usize) -> SimOutcome {
     let platform = Platform::flat(workers, Duration::from_millis(1));
-    let offers = vec![Offer::of::<Counts>(), Offer::of::<Claims>(), Offer::of::<Honest>()];
+    let offers = vec![
+        Offer::of::<Counts>(),
+        Offer::of::<Claims>(),
+        Offer::of::<Honest>(),
+        Offer::of::<Keeps<true>>(),
+    ];
     let simulation = Simulation::new(cholesky(8, 960), platform).registry(stock::registry(offers));
     simulation.policy_value(stock::policy(tree)).run().unwrap_or_else(|error| panic!("{tree}: {error:?}"))
 }
@@ -160,4 +201,16 @@ fn a_component_that_takes_tasks_although_it_has_no_room_gets_them_and_is_named()
 fn what_a_component_reported_before_it_failed_is_forgotten() {
     let tree = r#"fifo { eager { each "worker" { claims fails=#true { fifo ntasks-threshold=2 { worker } } } } }"#;
     assert_eq!(simulate(tree, 3).tasks, 120);
+}
+
+fn faults(tree: &str) -> Vec<String> {
+    let outcome = simulate(tree, 3);
+    assert_eq!(outcome.tasks, 120);
+    outcome.faults.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn who_stores_tasks_gets_them_whatever_else_it_declares() {
+    let said = faults(r#"keeps { fifo ntasks-threshold=1 { eager { each "worker" { worker } } } }"#);
+    assert_eq!(said, [""; 0]);
 }
