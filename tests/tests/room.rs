@@ -115,6 +115,24 @@ impl Component for Claims {
     }
 }
 
+/// Sends tasks to the child that each of them has by its number, if that has room.
+struct Asks;
+
+impl Build for Asks {
+    const INFO: Info = Info::new("asks", Family::ResourceMapping, "Asks for room.").forwards_pull().forwards_push();
+
+    fn build(_: &Params) -> Result<Self, BuildError> {
+        Ok(Asks)
+    }
+}
+
+impl Component for Asks {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let child = Child((task.id().sequence() % node.children().len() as u64) as u32);
+        if node.child_has_room(child) { node.push_to(child, task) } else { Err(Refused::new(task, Refusal::Full)) }
+    }
+}
+
 /// Keeps what is refused below, until there is room; it never asks for more. It declares both to store tasks and not to,
 /// or only the second.
 #[derive(Default)]
@@ -157,6 +175,7 @@ fn simulate(tree: &str, workers: usize) -> SimOutcome {
         Offer::of::<Counts>(),
         Offer::of::<Claims>(),
         Offer::of::<Honest>(),
+        Offer::of::<Asks>(),
         Offer::of::<Keeps<true>>(),
     ];
     let simulation = Simulation::new(cholesky(8, 960), platform).registry(stock::registry(offers));
@@ -207,6 +226,12 @@ fn faults(tree: &str) -> Vec<String> {
     let outcome = simulate(tree, 3);
     assert_eq!(outcome.tasks, 120);
     outcome.faults.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn who_was_told_that_there_is_no_room_need_not_push() {
+    let said = faults(r#"fifo { asks { each "worker" { fifo ntasks-threshold=2 { worker } } } }"#);
+    assert_eq!(said, [""; 0]);
 }
 
 #[test]

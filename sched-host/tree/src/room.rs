@@ -170,14 +170,26 @@ extern "C" fn note(call: CallRef<'_>, node: u32, has_room: bool) {
 }
 
 extern "C" fn of_child(call: CallRef<'_>, node: u32, child: u32) -> bool {
-    let tree = record(call).tree;
+    let call = record(call);
+    let tree = call.tree;
     let child = tree.nodes.get(node as usize).and_then(|node| node.children.get(child as usize));
-    child.is_none_or(|child| !tree.is_full(&tree.nodes[child.index()]))
+    told(call, child.is_none_or(|child| !tree.is_full(&tree.nodes[child.index()])))
 }
 
 extern "C" fn below(call: CallRef<'_>, node: u32) -> bool {
-    let tree = record(call).tree;
-    tree.nodes.get(node as usize).is_none_or(|node| tree.has_room_below(node)) || tree.has_failures.load(Relaxed)
+    let call = record(call);
+    let tree = call.tree;
+    let has_room = tree.nodes.get(node as usize).is_none_or(|node| tree.has_room_below(node));
+    told(call, has_room || tree.has_failures.load(Relaxed))
+}
+
+/// The answer, noted if it spares a push.
+#[inline]
+fn told(call: &Call<'_>, has_room: bool) -> bool {
+    if !has_room {
+        call.told_full.set(true);
+    }
+    has_room
 }
 
 #[cfg(test)]
