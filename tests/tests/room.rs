@@ -115,6 +115,36 @@ impl Component for Claims {
     }
 }
 
+/// Holds one task, says so, and fails when there is room for it below.
+#[derive(Default)]
+struct Fails(Honest);
+
+impl Build for Fails {
+    const INFO: Info = Info::new("fails", Family::FlowControl, "Holds one task, and fails.")
+        .params(const { &[Param::int("room", 1, "tasks held")] })
+        .storage(Storage::BoundedBy(&["room"]));
+
+    fn build(_: &Params) -> Result<Self, BuildError> {
+        Ok(Fails::default())
+    }
+}
+
+impl Component for Fails {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        self.0.push_task(node, task)
+    }
+
+    fn can_push(&self, node: Node<'_>, _: Child) -> bool {
+        let sent = node.parents_can_push();
+        assert!(self.0.held.lock().is_none(), "as it does");
+        sent
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        self.0.drain()
+    }
+}
+
 /// Sends tasks to the child that each of them has by its number, if that has room.
 struct Asks;
 
@@ -175,6 +205,7 @@ fn simulate(tree: &str, workers: usize) -> SimOutcome {
         Offer::of::<Counts>(),
         Offer::of::<Claims>(),
         Offer::of::<Honest>(),
+        Offer::of::<Fails>(),
         Offer::of::<Asks>(),
         Offer::of::<Keeps<true>>(),
     ];
@@ -226,6 +257,12 @@ fn faults(tree: &str) -> Vec<String> {
     let outcome = simulate(tree, 3);
     assert_eq!(outcome.tasks, 120);
     outcome.faults.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_passes_through_a_component_that_failed_while_it_was_full_is_no_false_report_of_it() {
+    let said = faults(r#"fifo { eager { each "worker" { fails { fifo { worker } } } } }"#);
+    assert!(!said.is_empty() && said.iter().all(|fault| fault.contains("panicked")), "{said:?}");
 }
 
 #[test]

@@ -125,6 +125,10 @@ impl LiveTree {
 
     /// Compares the answer to a push with the [claim](Room::claim) before it.
     pub(super) fn judge(&self, call: &Call<'_>, node: &TreeNode, claim: u32, is_taken: bool) {
+        // Nothing is concluded from a call that failed.
+        if node.is_quarantined() {
+            return;
+        }
         let Room { reports, trials, .. } = &node.room;
         // Another report meanwhile says why the task was taken.
         match trials.load(Relaxed) {
