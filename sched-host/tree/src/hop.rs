@@ -51,7 +51,7 @@ impl LiveTree {
         let answer = if self.is_full(node) {
             RawPush { refused: task, why: FULL }
         } else if node.accepts_push() {
-            let claim = node.room.claim();
+            let claim = self.claim(node);
             let answer = node.with(call, |component, raw| component.push_task(raw, task));
             if let Some(claim) = claim {
                 self.judge(call, node, claim, answer.refused.is_none());

@@ -318,6 +318,9 @@ impl Testimony<'_> {
 /// Notes that a declaration of the component at `node` does not hold. The first time is reported to an observer.
 #[cold]
 pub(super) fn note_lie(call: &Call<'_>, node: &TreeNode, declaration: Declaration, method: Method) {
+    if matches!(declaration, Declaration::NoRoom | Declaration::StoresNothing | Declaration::ForwardsPush) {
+        node.room.distrust();
+    }
     if node.health.lies.add(declaration, method) {
         call.tree.note(call, node, NoteKind::Fault, || declaration.describe(method, 1));
     }
