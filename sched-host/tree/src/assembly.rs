@@ -384,7 +384,7 @@ fn nodes(
             empty_until_pushed: part.claims.empty_until_pushed && relies && shared.is_none(),
             end_is_noted: part.claims.end_is_noted && relies,
             stores_any_number: part.claims.stores_any_number,
-            refuses_with_children: part.claims.forwards_push && shared.is_none(),
+            refuses_with_children: part.claims.forwards_push && !part.claims.stores && shared.is_none(),
             keeps_state: part.claims.keeps_state,
             hears_tasks: part.claims.hears_tasks,
             newest_comes_back: part.claims.newest_comes_back,

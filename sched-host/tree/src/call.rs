@@ -32,6 +32,8 @@ pub(super) struct Call<'a> {
     restriction: Cell<u64>,
     /// Whether another task moved as well, which a wake may be for.
     others: Cell<bool>,
+    /// Whether a component that asked was told that there is no room.
+    pub(super) told_full: Cell<bool>,
     /// Time of the last clock read; `FAR` for none.
     time: Cell<Time>,
     /// Current nesting of hops.
@@ -50,6 +52,7 @@ impl<'a> Call<'a> {
             deferred: None,
             restriction: Cell::new(0),
             others: Cell::new(false),
+            told_full: Cell::new(false),
             time: Cell::new(Time::FAR),
             depth: Cell::new(0),
         }

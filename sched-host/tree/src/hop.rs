@@ -48,17 +48,18 @@ impl LiveTree {
     /// Pushes a task, held by `node` in the ledger, to its component.
     #[inline(always)]
     pub(super) fn give(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, slot: &'static Slot) -> RawPush {
-        let claim = node.room.claim();
         let answer = if self.is_full(node) {
             RawPush { refused: task, why: FULL }
         } else if node.accepts_push() {
-            node.with(call, |component, raw| component.push_task(raw, task))
+            let claim = self.claim(node);
+            let answer = node.with(call, |component, raw| component.push_task(raw, task));
+            if let Some(claim) = claim {
+                self.judge(call, node, claim, answer.refused.is_none());
+            }
+            answer
         } else {
             self.pass_push(call, node, task, slot)
         };
-        if let Some(claim) = claim {
-            self.judge(call, node, claim, answer.refused.is_none());
-        }
         if answer.refused.is_none() {
             if let Some(observed) = &self.observed {
                 observed.taken(call, node, slot);

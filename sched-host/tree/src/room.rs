@@ -15,7 +15,8 @@
 //!
 //! A component that says that it is full and is not would never get a task again. So one that is attended is called at
 //! first in spite of its reports; they are heeded once it has refused [some tasks](TRIALS) while it said that it is full,
-//! and never after it has taken one.
+//! and never after it has taken one. The same holds for one that is declared to store nothing, while nobody below it has
+//! room: if it keeps tasks, nobody above hears of it while it is not called.
 //!
 //! Nothing is refused in the place of others where a node of the tree has failed, since calls pass through that; and
 //! reports do not count of a component with nodes in several trees, whose tasks leave through all of these.
@@ -39,7 +40,7 @@ pub(super) struct Room {
     is_full: AtomicBool,
     /// Twice the number of its reports so far, and one more while the last says that it is full.
     reports: AtomicU32,
-    /// Number of tasks that it has to refuse while it says that it is full, before that is heeded.
+    /// Number of tasks that it has to refuse while it should, before the host refuses for it.
     trials: AtomicU32,
     /// A bit for each child that is full; bits of no child are 1.
     full_children: Box<[AtomicU64]>,
@@ -49,11 +50,21 @@ pub(super) struct Room {
 
 const BITS: usize = u64::BITS as usize;
 
-/// Number of tasks that an attended component refuses while it says that it is full, before that is heeded.
+/// Number of tasks that an attended component refuses while it says that it is full, or nobody below it has room, before
+/// the host refuses for it.
 const TRIALS: u32 = 64;
 
 /// [`Room::trials`] of a component that has lied.
 const FOR_EVER: u32 = u32::MAX;
+
+/// Why a component on trial should refuse a task.
+#[derive(Clone, Copy)]
+pub(super) enum Claim {
+    /// It has said that it is full, in the report of this [number](Room::reports).
+    Full(u32),
+    /// It stores nothing, and nobody below has room.
+    NoneBelow,
+}
 
 impl Room {
     /// That of a node with this number of children. Nobody is full.
@@ -77,20 +88,30 @@ impl Room {
         }
     }
 
-    /// Notes that the node itself has reported that it is full, or not. Returns whether that is heeded.
+    /// Notes that the node itself has reported that it is full, or not. Returns whether it is taken for full.
     fn report(&self, is_full: bool) -> bool {
         let reports = self.reports.load(Relaxed);
         self.reports.store((reports | 1).wrapping_add(1) | u32::from(is_full), Relaxed);
-        let is_heeded = self.trials.load(Relaxed) == 0;
-        self.is_full.store(is_full && is_heeded, Release);
-        is_heeded
+        let is_full = is_full && self.is_trusted();
+        self.is_full.store(is_full, Release);
+        is_full
     }
 
-    /// The report before a push to the node, if it is on trial and says that it is full.
+    /// Whether the component is no longer on trial.
     #[inline]
-    pub(super) fn claim(&self) -> Option<u32> {
-        let claims = || self.reports.load(Relaxed) & 1 == 1;
-        (self.trials.load(Relaxed) != 0 && claims()).then(|| self.reports.load(Relaxed))
+    fn is_trusted(&self) -> bool {
+        self.trials.load(Relaxed) == 0
+    }
+
+    /// Notes that the component has refused a task as it should. Whoever lied meanwhile stays on trial.
+    fn pass_trial(&self) {
+        let fewer = |left: u32| (left != FOR_EVER).then(|| left.saturating_sub(1));
+        let _ = self.trials.fetch_update(Relaxed, Relaxed, fewer);
+    }
+
+    /// Lets the component be called for every task from now on. It has not done what it declares.
+    pub(super) fn distrust(&self) {
+        self.trials.store(FOR_EVER, Relaxed);
     }
 
     fn note(&self, child: u32, is_full: bool) {
@@ -123,25 +144,43 @@ impl LiveTree {
         self.nodes.iter().for_each(|node| node.room.forget());
     }
 
-    /// Compares the answer to a push with the [claim](Room::claim) before it.
-    pub(super) fn judge(&self, call: &Call<'_>, node: &TreeNode, claim: u32, is_taken: bool) {
-        let Room { reports, trials, .. } = &node.room;
-        // Another report meanwhile says why the task was taken.
-        match trials.load(Relaxed) {
-            _ if reports.load(Relaxed) != claim => {}
-            0 | FOR_EVER => {}
-            left if !is_taken => trials.store(left - 1, Relaxed),
-            _ => {
-                trials.store(FOR_EVER, Relaxed);
-                note_lie(call, node, Declaration::NoRoom, Method::PushTask);
-            }
+    /// Why the component should refuse the next push, if it is on trial.
+    #[inline]
+    pub(super) fn claim(&self, node: &TreeNode) -> Option<Claim> {
+        if node.room.is_trusted() { None } else { self.claim_on_trial(node) }
+    }
+
+    #[inline(never)]
+    fn claim_on_trial(&self, node: &TreeNode) -> Option<Claim> {
+        let (reports, trials) = (node.room.reports.load(Relaxed), node.room.trials.load(Relaxed));
+        match trials {
+            FOR_EVER => None,
+            _ if reports & 1 == 1 => Some(Claim::Full(reports)),
+            _ => (node.refuses_with_children && !self.has_room_below(node)).then_some(Claim::NoneBelow),
+        }
+    }
+
+    /// Compares the answer of a component on trial to a push with what it [should](Claim) have been.
+    #[inline(never)]
+    pub(super) fn judge(&self, call: &Call<'_>, node: &TreeNode, claim: Claim, is_taken: bool) {
+        // Nothing is concluded from a call that failed.
+        if node.is_quarantined() {
+            return;
+        }
+        match (claim, is_taken) {
+            // Another report meanwhile says why the task was taken.
+            (Claim::Full(reports), _) if node.room.reports.load(Relaxed) != reports => {}
+            (_, false) => node.room.pass_trial(),
+            (Claim::Full(_), true) => note_lie(call, node, Declaration::NoRoom, Method::PushTask),
+            // There may have been room below by then. A witness sees what it keeps.
+            (Claim::NoneBelow, true) => {}
         }
     }
 
     /// Whether a push to the node would be refused for want of room.
     #[inline]
     pub(super) fn is_full(&self, node: &TreeNode) -> bool {
-        (node.room.is_full.load(Acquire) || node.refuses_with_children && !self.has_room_below(node))
+        (node.room.is_full.load(Acquire) || refuses_with_children(node) && !self.has_room_below(node))
             && !self.has_failures.load(Relaxed)
     }
 
@@ -155,29 +194,47 @@ impl LiveTree {
     #[inline]
     fn may_have_room(&self, node: NodeId) -> bool {
         let node = &self.nodes[node.index()];
-        !node.refuses_with_children || self.has_room_below(node)
+        !refuses_with_children(node) || self.has_room_below(node)
     }
+}
+
+/// Whether the host refuses for the node what all of its children would refuse.
+#[inline]
+fn refuses_with_children(node: &TreeNode) -> bool {
+    node.refuses_with_children && node.room.is_trusted()
 }
 
 extern "C" fn note(call: CallRef<'_>, node: u32, has_room: bool) {
     let tree = record(call).tree;
     let Some(node) = tree.nodes.get(node as usize).filter(|node| node.shared.is_none()) else { return };
-    if node.room.report(!has_room) {
-        for link in &node.parents {
-            tree.nodes[link.parent.index()].room.note(link.child, !has_room);
-        }
+    let is_full = node.room.report(!has_room);
+    // Who is not trusted any more may have been taken for full before.
+    for link in &node.parents {
+        tree.nodes[link.parent.index()].room.note(link.child, is_full);
     }
 }
 
 extern "C" fn of_child(call: CallRef<'_>, node: u32, child: u32) -> bool {
-    let tree = record(call).tree;
+    let call = record(call);
+    let tree = call.tree;
     let child = tree.nodes.get(node as usize).and_then(|node| node.children.get(child as usize));
-    child.is_none_or(|child| !tree.is_full(&tree.nodes[child.index()]))
+    told(call, child.is_none_or(|child| !tree.is_full(&tree.nodes[child.index()])))
 }
 
 extern "C" fn below(call: CallRef<'_>, node: u32) -> bool {
-    let tree = record(call).tree;
-    tree.nodes.get(node as usize).is_none_or(|node| tree.has_room_below(node)) || tree.has_failures.load(Relaxed)
+    let call = record(call);
+    let tree = call.tree;
+    let has_room = tree.nodes.get(node as usize).is_none_or(|node| tree.has_room_below(node));
+    told(call, has_room || tree.has_failures.load(Relaxed))
+}
+
+/// The answer, noted if it spares a push.
+#[inline]
+fn told(call: &Call<'_>, has_room: bool) -> bool {
+    if !has_room {
+        call.told_full.set(true);
+    }
+    has_room
 }
 
 #[cfg(test)]
@@ -199,5 +256,22 @@ mod tests {
             room.forget();
             assert_eq!(not_full(), (0..children).collect::<Vec<_>>());
         }
+    }
+    #[test]
+    fn who_is_on_trial_is_heeded_after_it() {
+        let room = Room::new(0, true);
+        for _ in 0..TRIALS {
+            assert!(!room.report(true));
+            room.pass_trial();
+        }
+        assert!(room.report(true) && !room.report(false));
+    }
+
+    #[test]
+    fn who_lied_stays_on_trial_whatever_was_refused_meanwhile() {
+        let room = Room::new(0, true);
+        room.distrust();
+        room.pass_trial();
+        assert!(room.trials.load(Relaxed) == FOR_EVER && !room.report(true));
     }
 }

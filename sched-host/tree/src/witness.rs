@@ -33,6 +33,8 @@ struct Seen {
     pushed_to_worker: bool,
     /// Children that refused a task.
     refused_by: SmallVec<[u32; 4]>,
+    /// Whether it, or who it called, was told that there is no room: such a push need not be tried.
+    told_full: bool,
     /// Whether it reported work to a child, or woke a worker.
     woke: bool,
     /// Whether it reported room to its parents.
@@ -65,8 +67,13 @@ impl Witness {
         let witness = Witness { node: std::ptr::from_ref(node), seen: Mutex::default() };
         // SAFETY: witness and call outlive the `RawNode`, which lives for this block.
         let raw = unsafe { RawNode::new(&witness, call) };
+        let call = record(call);
+        let before = call.told_full.replace(false);
         let answer = body(&raw);
-        (answer, Testimony { node, call: record(call), seen: witness.seen.into_inner() })
+        let mut seen = witness.seen.into_inner();
+        seen.told_full = call.told_full.get();
+        call.told_full.set(seen.told_full || before);
+        (answer, Testimony { node, call, seen })
     }
 
     fn node(&self) -> &TreeNode {
@@ -227,7 +234,7 @@ impl Testimony<'_> {
                 };
                 // Workers refuse by not being woken.
                 let waits = claims.wakes_workers && node.children.iter().any(is_able_worker);
-                if seen.refused_by.is_empty() && !waits {
+                if seen.refused_by.is_empty() && !seen.told_full && !waits {
                     lie(Declaration::ForwardsPush);
                 }
             } else if !claims.stores && !claims.may_refuse {
@@ -311,6 +318,9 @@ impl Testimony<'_> {
 /// Notes that a declaration of the component at `node` does not hold. The first time is reported to an observer.
 #[cold]
 pub(super) fn note_lie(call: &Call<'_>, node: &TreeNode, declaration: Declaration, method: Method) {
+    if matches!(declaration, Declaration::NoRoom | Declaration::StoresNothing | Declaration::ForwardsPush) {
+        node.room.distrust();
+    }
     if node.health.lies.add(declaration, method) {
         call.tree.note(call, node, NoteKind::Fault, || declaration.describe(method, 1));
     }

@@ -33,7 +33,8 @@ fn one_by_one(node: Node<'_>, child: Child, task: &Task) -> Prospect {
 
 impl Component for Probe {
     fn push_task(&self, node: Node<'_>, mut task: Task) -> Push {
-        let (mut ends, mut heard, predicted) = (Vec::new(), Vec::new(), task.predicted());
+        let (mut ends, mut heard) = (Vec::new(), Vec::new());
+        let (predicted, transfer) = (task.predicted(), task.predicted_transfer());
         node.ends_below(|child, end| ends.push((child, end)));
         node.prospects(&task, true, |child, prospect| {
             assert_eq!(prospect, one_by_one(node, child, &task), "{} child {}", node.path(), child.0);
@@ -56,6 +57,7 @@ impl Component for Probe {
                 }
                 Err(refused) => task = refused.task,
             }
+            task.set_predicted_transfer(transfer);
         }
         task.set_predicted(predicted);
         Err(Refused::new(task, Refusal::Full))

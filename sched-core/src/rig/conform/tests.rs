@@ -250,6 +250,42 @@ fn what_a_component_that_chooses_declares_is_verified() {
     assert!(refuses.iter().any(|finding| finding.property == Property::Storage), "{refuses:#?}");
 }
 
+/// Passes a task on, and then none until there is room below.
+#[derive(Default)]
+struct OneAtATime(Mutex<bool>);
+
+impl Component for OneAtATime {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let mut is_out = self.0.lock();
+        if std::mem::replace(&mut *is_out, true) {
+            return Err(Refused::new(task, Refusal::Full));
+        }
+        node.note_room(false);
+        drop(is_out);
+        node.push_to(Child(0), task).inspect_err(|_| self.is_back(node))
+    }
+
+    fn can_push(&self, node: Node<'_>, _to: Child) -> bool {
+        self.is_back(node);
+        node.parents_can_push()
+    }
+}
+
+impl OneAtATime {
+    fn is_back(&self, node: Node<'_>) {
+        let mut is_out = self.0.lock();
+        if std::mem::take(&mut *is_out) {
+            node.note_room(true);
+        }
+    }
+}
+
+#[test]
+fn who_stores_nothing_may_have_no_room_without_a_task() {
+    let info = Info::new("one-at-a-time", Family::SpecialPurpose, "Passes a task on when there is room.");
+    assert_eq!(Examination::new(&info.describe(), &|_| Ok(adapt(OneAtATime::default()))).run(), []);
+}
+
 #[test]
 fn a_constructor_that_fails_is_found() {
     let findings = Examination::new(&QUEUE.describe(), &|_| Err("not today".to_owned())).run();

@@ -344,7 +344,8 @@ impl Running<'_> {
         if !faults.is_empty() {
             return faults.into_iter().find_map(|(breach, fault)| self.unknown((of(breach), fault)));
         }
-        if !self.rig.has_room() && self.rig.held().is_empty() {
+        // Who stores nothing may have no room for another reason, such as tasks that it has passed on.
+        if self.info.stores && !self.rig.has_room() && self.rig.held().is_empty() {
             let fault = "the component reports no room, and holds no task: nobody pushes to it any more".to_owned();
             return self.unknown((Property::Room, fault));
         }
