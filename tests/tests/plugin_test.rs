@@ -138,7 +138,7 @@ fn the_report_has_a_line_for_each_property() {
                  workers: cpu; child 0
                    1. push task 0: taken
       ok       refusals            a refusal hands back the task that was pushed
-      ok       room                where it reports that it has no room, it holds tasks and refuses others
+      ok       room                where it reports that it has no room, it refuses tasks, and holds some if it can
       ok       neighbours          the children and parents that it names exist
       ok       able                a worker gets tasks that it can execute
       ok       drain               a drain gives up every task, after whatever calls

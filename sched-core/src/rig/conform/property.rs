@@ -149,7 +149,7 @@ impl Property {
             Property::Locks => "no lock is held across a hop",
             Property::Tasks => "no task is dropped, made up or given away twice",
             Property::Refusals => "a refusal hands back the task that was pushed",
-            Property::Room => "where it reports that it has no room, it holds tasks and refuses others",
+            Property::Room => "where it reports that it has no room, it refuses tasks, and holds some if it can",
             Property::Neighbours => "the children and parents that it names exist",
             Property::Able => "a worker gets tasks that it can execute",
             Property::Drain => "a drain gives up every task, after whatever calls",
