@@ -237,8 +237,8 @@ impl Info {
 
     /// Declares that it stores no tasks and refuses one only when a child refuses it, or is a worker that it
     /// [wakes](Self::wakes_workers) instead. A policy then needs no queue above it if the children never refuse, and a
-    /// task that no child [has room](crate::Node::note_room) for is refused without a call: so it passes reports of room on
-    /// to its parents, whatever it has refused itself. (Since 1.1; ignored by an older host.)
+    /// task that no child [has room](crate::Node::note_room) for is refused without a call: so it passes reports of
+    /// room on to its parents, whatever it has refused itself. (Since 1.1; ignored by an older host.)
     #[must_use]
     pub const fn forwards_push(mut self) -> Info {
         self.forwards_push = true;

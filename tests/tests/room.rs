@@ -163,8 +163,8 @@ impl Component for Asks {
     }
 }
 
-/// Keeps what is refused below, until there is room; it never asks for more. It declares both to store tasks and not to,
-/// or only the second.
+/// Keeps what is refused below, until there is room; it never asks for more. It declares both to store tasks and not
+/// to, or only the second.
 #[derive(Default)]
 struct Keeps<const SAYS_SO: bool> {
     kept: Mutex<Vec<Task>>,

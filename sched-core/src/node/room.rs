@@ -9,9 +9,9 @@ impl Node<'_> {
     /// above that [store nothing](crate::Info::forwards_push) and whose children all have no room. When there is room
     /// again, report that first, and then [tell the parents](Self::parents_can_push), whoever was refused.
     ///
-    /// Call it under the lock that guards what is stored, so that reports come in the order of what they report; and only
-    /// when the answer changes, since it costs as much as a few other services. No effect with an older host. (Since
-    /// 1.1.)
+    /// Call it under the lock that guards what is stored, so that reports come in the order of what they report; and
+    /// only when the answer changes, since it costs as much as a few other services. No effect with an older host.
+    /// (Since 1.1.)
     #[inline]
     pub fn note_room(&self, has_room: bool) {
         if let Some(table) = offered::<HostRoom>(self.raw.host()) {

@@ -1,9 +1,9 @@
 //! The hypervisor: moves workers between scheduling contexts, so that each attains its goal.
 //!
 //! One piece of code serves runtime and simulation. A back end implements [`Governed`] and calls [`Hypervisor::step`]
-//! once in each [period](Goals::period) of its clock, or more seldom while nothing happens; a step looks at all governed
-//! contexts, and moves workers by the ways that the application has, [`Governed::change`]. Without a hypervisor nothing
-//! of this exists.
+//! once in each [period](Goals::period) of its clock, or more seldom while nothing happens; a step looks at all
+//! governed contexts, and moves workers by the ways that the application has, [`Governed::change`]. Without a
+//! hypervisor nothing of this exists.
 //!
 //! # How a step decides
 //!

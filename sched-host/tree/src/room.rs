@@ -14,9 +14,9 @@
 //! refusal.
 //!
 //! A component that says that it is full and is not would never get a task again. So one that is attended is called at
-//! first in spite of its reports; they are heeded once it has refused [some tasks](TRIALS) while it said that it is full,
-//! and never after it has taken one. The same holds for one that is declared to store nothing, while nobody below it has
-//! room: if it keeps tasks, nobody above hears of it while it is not called.
+//! first in spite of its reports; they are heeded once it has refused [some tasks](TRIALS) while it said that it is
+//! full, and never after it has taken one. The same holds for one that is declared to store nothing, while nobody below
+//! it has room: if it keeps tasks, nobody above hears of it while it is not called.
 //!
 //! Nothing is refused in the place of others where a node of the tree has failed, since calls pass through that; and
 //! reports do not count of a component with nodes in several trees, whose tasks leave through all of these.
@@ -50,8 +50,8 @@ pub(super) struct Room {
 
 const BITS: usize = u64::BITS as usize;
 
-/// Number of tasks that an attended component refuses while it says that it is full, or nobody below it has room, before
-/// the host refuses for it.
+/// Number of tasks that an attended component refuses while it says that it is full, or nobody below it has room,
+/// before the host refuses for it.
 const TRIALS: u32 = 64;
 
 /// [`Room::trials`] of a component that has lied.

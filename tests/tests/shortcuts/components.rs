@@ -3,8 +3,8 @@
 use sched_core::*;
 use std::time::Duration;
 
-/// Logs what it heard of its children before it handed a task to one of them, and what is not the same asked one by one.
-/// A push that all children refuse leaves no trace: the host may spare the call.
+/// Logs what it heard of its children before it handed a task to one of them, and what is not the same asked one by
+/// one. A push that all children refuse leaves no trace: the host may spare the call.
 pub(super) struct Probe;
 
 impl Build for Probe {

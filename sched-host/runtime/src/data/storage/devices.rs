@@ -279,8 +279,8 @@ impl Storage {
 }
 
 impl Storage {
-    /// Gives the buffer on a device back with the values there, which nobody needs. Returns whether it did: not while it
-    /// is used.
+    /// Gives the buffer on a device back with the values there, which nobody needs. Returns whether it did: not while
+    /// it is used.
     pub(crate) fn give_up(&self, device: &Device) -> bool {
         let Some(spread) = &self.spread else { return false };
         let Some((there, _)) = spread.on_device(device.node) else { return false };
