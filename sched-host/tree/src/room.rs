@@ -114,13 +114,13 @@ impl Room {
         self.trials.store(FOR_EVER, Relaxed);
     }
 
-    fn note(&self, child: u32, is_full: bool) {
+    /// Notes that a child is full, or not.
+    fn note_child(&self, child: u32, is_full: bool) {
         let Some(word) = self.full_children.get(child as usize / BITS) else { return };
         let bit = 1 << (child as usize % BITS);
-        if is_full {
-            word.fetch_or(bit, Release)
-        } else {
-            word.fetch_and(!bit, Release)
+        match is_full {
+            true => word.fetch_or(bit, Release),
+            false => word.fetch_and(!bit, Release),
         };
     }
 
@@ -180,7 +180,7 @@ impl LiveTree {
     /// Whether a push to the node would be refused for want of room.
     #[inline]
     pub(super) fn is_full(&self, node: &TreeNode) -> bool {
-        (node.room.is_full.load(Acquire) || refuses_with_children(node) && !self.has_room_below(node))
+        (node.room.is_full.load(Acquire) || is_spared(node) && !self.has_room_below(node))
             && !self.has_failures.load(Relaxed)
     }
 
@@ -194,13 +194,13 @@ impl LiveTree {
     #[inline]
     fn may_have_room(&self, node: NodeId) -> bool {
         let node = &self.nodes[node.index()];
-        !refuses_with_children(node) || self.has_room_below(node)
+        !is_spared(node) || self.has_room_below(node)
     }
 }
 
-/// Whether the host refuses for the node what all of its children would refuse.
+/// Whether the component is spared pushes that all of its children would refuse: it declares so, and is trusted.
 #[inline]
-fn refuses_with_children(node: &TreeNode) -> bool {
+fn is_spared(node: &TreeNode) -> bool {
     node.refuses_with_children && node.room.is_trusted()
 }
 
@@ -210,7 +210,7 @@ extern "C" fn note(call: CallRef<'_>, node: u32, has_room: bool) {
     let is_full = node.room.report(!has_room);
     // Who is not trusted any more may have been taken for full before.
     for link in &node.parents {
-        tree.nodes[link.parent.index()].room.note(link.child, is_full);
+        tree.nodes[link.parent.index()].room.note_child(link.child, is_full);
     }
 }
 
@@ -248,10 +248,10 @@ mod tests {
             let not_full = || room.not_full().collect::<Vec<_>>();
             for child in 0..children {
                 assert_eq!(not_full(), (child..children).collect::<Vec<_>>());
-                room.note(child as u32, true);
+                room.note_child(child as u32, true);
             }
             assert_eq!(not_full(), [0; 0], "all {children} are full");
-            room.note(children as u32 - 1, false);
+            room.note_child(children as u32 - 1, false);
             assert_eq!(not_full(), [children - 1]);
             room.forget();
             assert_eq!(not_full(), (0..children).collect::<Vec<_>>());

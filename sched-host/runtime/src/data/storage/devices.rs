@@ -276,9 +276,7 @@ impl Storage {
         spread.arrived.notify_all();
         written.map(|()| left.is_some())
     }
-}
 
-impl Storage {
     /// Gives the buffer on a device back with the values there, which nobody needs. Returns whether it did: not while
     /// it is used.
     pub(crate) fn give_up(&self, device: &Device) -> bool {
