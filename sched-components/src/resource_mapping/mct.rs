@@ -8,7 +8,8 @@ use sched_core::*;
 /// Sends each task to the child that is expected to complete it first.
 ///
 /// It stores nothing. If the chosen child refuses the task, so does this component: another child would accept it, but
-/// complete it later than this one after a wait. A child that is a worker is woken and pulls the task.
+/// complete it later than this one after a wait. The decision stands: the task goes to that child as soon as it has
+/// room, unless a worker below runs out of work before. A child that is a worker is woken and pulls the task.
 ///
 /// It decides by expected lengths, so it belongs below `perfmodel-select`. A task of unknown length goes to the child
 /// with the least load.

@@ -4,12 +4,47 @@
 use super::completion::{Basis, Candidate, Weights, ask_ends, deliver, least_loaded, with_candidates, with_runs};
 use super::promise::Promises;
 use sched_core::*;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Soonest {
     weights: Weights,
     promises: Promises,
+    standing: Standing,
+}
+
+/// The last decision whose child was full. It stands: the task waits for that child, and is offered to it again as soon
+/// as any worker asks for more, without a new comparison of all children. Where queues are full most of the time, every
+/// other decision would be one that was taken before.
+#[derive(Default, Debug)]
+struct Standing {
+    /// Number of the task; 0 for none.
+    task: AtomicU64,
+    chosen: Mutex<Option<Candidate>>,
+}
+
+impl Standing {
+    /// Takes the decision for this task, if that is the last.
+    #[inline]
+    fn take(&self, task: &Task) -> Option<Candidate> {
+        if self.task.load(Relaxed) != task.id().sequence() {
+            return None;
+        }
+        let mut chosen = self.chosen.lock();
+        // Another task may have taken its place before the lock was taken.
+        if self.task.load(Relaxed) != task.id().sequence() {
+            return None;
+        }
+        self.task.store(0, Relaxed);
+        chosen.take()
+    }
+
+    fn set(&self, task: &Task, decision: Candidate) {
+        let mut chosen = self.chosen.lock();
+        self.task.store(task.id().sequence(), Relaxed);
+        *chosen = Some(decision);
+    }
 }
 
 /// The child chosen for a task.
@@ -23,7 +58,7 @@ enum Decision {
 
 impl Soonest {
     pub(super) fn read(params: &Params) -> Result<Self, BuildError> {
-        Ok(Soonest { weights: Weights::read(params)?, promises: Promises::default() })
+        Ok(Soonest { weights: Weights::read(params)?, promises: Promises::default(), standing: Standing::default() })
     }
 
     /// Forgets what was promised to children, which may be others now. No push is in progress.
@@ -55,18 +90,37 @@ impl Soonest {
         }
     }
 
-    /// [`push_task`](Self::push_task) without a restriction. *Hop.*
+    /// [`push_task`](Self::push_task) without a restriction. A task that the chosen child had no room for goes to that
+    /// child as soon as it has, unless a worker has run out of work meanwhile. *Hop.*
     #[inline]
     pub(super) fn push_anywhere(&self, node: Node<'_>, mut task: Task) -> Push {
+        if let Some(chosen) = self.standing.take(&task)
+            && self.promises.settle_alone(self.promises.begin(), &chosen)
+        {
+            match self.offer(node, chosen, task) {
+                Err(refused) if requester_is_idle(node) => task = refused.task,
+                answer => return answer,
+            }
+        }
         match self.decide_by_runs(node, &task) {
             Some(chosen) => {
                 chosen.predict(&mut task);
-                let answer = deliver(node, chosen.child, task);
-                self.promises.landed(chosen.child, answer.is_ok());
-                answer
+                self.offer(node, chosen, task)
             }
             None => self.push_task(node, task, |_, _| {}),
         }
+    }
+
+    /// Pushes a task, whose lengths are predicted, to the child to which it is promised. *Hop.*
+    fn offer(&self, node: Node<'_>, chosen: Candidate, task: Task) -> Push {
+        let answer = deliver(node, chosen.child, task);
+        self.promises.landed(chosen.child, answer.is_ok());
+        if let Err(Refused { task, why: Refusal::Full }) = &answer
+            && node.child_worker(chosen.child).is_none()
+        {
+            self.standing.set(task, chosen);
+        }
+        answer
     }
 
     /// The decision that [`decide`](Self::decide) makes, at a lower cost where many children have equal costs; `None`
@@ -107,4 +161,15 @@ impl Soonest {
             }
         })
     }
+}
+
+/// Whether the worker that asks for more has nothing to do: the child above it is free at once.
+fn requester_is_idle(node: Node<'_>) -> bool {
+    let Some(worker) = node.requester() else { return false };
+    // Most workers have an end that is known without a look for their child.
+    if node.worker_busy_until(worker).is_some_and(|end| end > node.now()) {
+        return false;
+    }
+    let above = node.children().find(|child| node.child_has_worker(*child, worker));
+    above.is_some_and(|child| node.child_estimated_end(child) <= node.now())
 }

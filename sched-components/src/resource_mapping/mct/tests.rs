@@ -72,8 +72,55 @@ fn a_refusal_by_the_chosen_child_stands() {
     let push = |hop: &Hop| matches!(hop, Hop::PushTo { .. });
     assert_eq!(rig.hops().iter().filter(|hop| push(hop)).count(), 1, "no other child is tried");
     rig.set_room(Child(1), None);
-    assert_eq!(rig.push(task), Ok(()), "nothing remains of the refused decision");
+    assert_eq!(rig.push(task), Ok(()), "no promise of the refused decision is left");
     assert_eq!(rig.child_tasks(Child(1)), [task]);
+}
+
+#[test]
+fn a_refused_task_waits_for_its_child_without_another_comparison() {
+    let rig = core_and_gpu();
+    rig.set_room(Child(1), Some(0));
+    let task = rig.task().make();
+    assert_eq!(rig.push(task), Err(Refusal::Full));
+    // By now the core would end it first.
+    rig.set_end(Child(1), at(100));
+    rig.set_busy_until(WorkerId(0), at(30));
+    rig.set_requester(Some(WorkerId(0)));
+    let comparisons = rig.service_calls("expected_length");
+    assert!(comparisons > 0);
+    assert_eq!(rig.push(task), Err(Refusal::Full), "the core has something to do");
+    rig.set_room(Child(1), None);
+    assert_eq!(rig.push(task), Ok(()));
+    assert_eq!(rig.child_tasks(Child(1)), [task]);
+    assert_eq!(rig.service_calls("expected_length"), comparisons);
+}
+
+#[test]
+fn who_runs_out_of_work_gets_a_task_that_waits_for_another() {
+    let rig = core_and_gpu();
+    rig.set_room(Child(1), Some(0));
+    let tasks = rig.tasks(2);
+    assert_eq!(rig.push(tasks[0]), Err(Refusal::Full));
+    rig.set_end(Child(1), at(100));
+    rig.set_requester(Some(WorkerId(1)));
+    rig.set_busy_until(WorkerId(1), at(100));
+    assert_eq!(rig.push(tasks[0]), Err(Refusal::Full), "its own queue is full");
+    rig.set_requester(Some(WorkerId(0)));
+    assert_eq!(rig.push(tasks[0]), Ok(()));
+    assert_eq!(rig.child_tasks(Child(0)), [tasks[0]]);
+}
+
+#[test]
+fn the_last_refused_task_alone_keeps_its_child() {
+    let rig = core_and_gpu();
+    rig.set_room(Child(1), Some(0));
+    let tasks = rig.tasks(2);
+    assert_eq!(rig.push(tasks[0]), Err(Refusal::Full));
+    assert_eq!(rig.push(tasks[1]), Err(Refusal::Full));
+    rig.set_end(Child(1), at(100));
+    rig.set_room(Child(1), None);
+    assert_eq!((rig.push(tasks[0]), rig.push(tasks[1])), (Ok(()), Ok(())));
+    assert_eq!((rig.child_tasks(Child(0)), rig.child_tasks(Child(1))), (vec![tasks[0]], vec![tasks[1]]));
 }
 
 #[test]
