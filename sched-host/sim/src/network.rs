@@ -7,6 +7,8 @@
 //!
 //! The weights are those of [`Sharing`](super::platform::Sharing).
 
+use smallvec::SmallVec;
+
 /// A transfer: its place in the engine's list until it ends.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct TransferId(pub(super) u32);
@@ -18,7 +20,7 @@ impl TransferId {
 }
 
 /// A way through the network: its place in the list of [`Network::add_route`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct RouteId(pub(super) u32);
 
 impl RouteId {
@@ -49,6 +51,8 @@ struct Passage {
 struct Flow {
     transfer: TransferId,
     route: RouteId,
+    /// How many flows began before it.
+    number: u64,
     /// Bytes that have not arrived.
     left: f64,
     /// Bytes per nanosecond.
@@ -75,7 +79,7 @@ const REMEMBERED_SETS: usize = 1024;
 /// The rates of some flows.
 #[derive(Clone, Copy, Default, Debug)]
 struct Remembered {
-    /// Their routes in order, in a byte each, from 1; 0 if nothing is remembered.
+    /// Their routes, in a byte each, from 1; 0 if nothing is remembered.
     routes: u64,
     rates: [f64; REMEMBERED_FLOWS],
 }
@@ -86,7 +90,10 @@ pub(super) struct Network {
     /// Bandwidth of each link in bytes per nanosecond.
     bandwidth: Vec<f64>,
     routes: Vec<Route>,
+    /// In order of their routes, then of their beginning.
     flows: Vec<Flow>,
+    /// Number of flows so far.
+    begun: u64,
     /// Time for which [`Flow::left`] holds.
     now: u64,
     /// Rates that were computed before, since a machine has few routes: each set of flows has one place. Empty before
@@ -107,6 +114,7 @@ impl Network {
             bandwidth,
             routes: Vec::new(),
             flows: Vec::new(),
+            begun: 0,
             now: 0,
             remembered: Vec::new(),
             used: Vec::new(),
@@ -135,7 +143,9 @@ impl Network {
     /// Begins a flow of `bytes` bytes over a route at `now`.
     pub(super) fn begin(&mut self, now: u64, transfer: TransferId, route: RouteId, bytes: u64) {
         self.advance(now);
-        self.flows.push(Flow { transfer, route, left: bytes as f64, rate: 0.0 });
+        let behind = self.flows.iter().rposition(|flow| flow.route <= route).map_or(0, |before| before + 1);
+        self.flows.insert(behind, Flow { transfer, route, number: self.begun, left: bytes as f64, rate: 0.0 });
+        self.begun += 1;
         self.share();
     }
 
@@ -143,18 +153,21 @@ impl Network {
     /// `arrived`.
     pub(super) fn arrived(&mut self, now: u64, arrived: &mut Vec<TransferId>) {
         self.advance(now);
-        let before = arrived.len();
+        let mut done: SmallVec<[(u64, TransferId); 4]> = SmallVec::new();
         self.flows.retain(|flow| {
             // Rounding may leave the bytes of half a nanosecond.
-            let done = flow.left <= flow.rate * 0.5 + 1e-6;
-            if done {
-                arrived.push(flow.transfer);
+            let is_done = flow.left <= flow.rate * 0.5 + 1e-6;
+            if is_done {
+                done.push((flow.number, flow.transfer));
             }
-            !done
+            !is_done
         });
-        if arrived.len() > before {
-            self.share();
+        if done.is_empty() {
+            return;
         }
+        done.sort_unstable_by_key(|(number, _)| *number);
+        arrived.extend(done.into_iter().map(|(_, transfer)| transfer));
+        self.share();
     }
 
     /// Time at which the next flow arrives, if nothing changes before.
@@ -191,7 +204,7 @@ impl Network {
         new.rates.iter_mut().zip(&self.flows).for_each(|(rate, flow)| *rate = flow.rate);
     }
 
-    /// The routes of all flows in order, as [`Remembered::routes`] has them; `None` if they are too many.
+    /// The routes of all flows, as [`Remembered::routes`] has them; `None` if they are too many.
     fn routes_of_flows(&self) -> Option<u64> {
         if self.flows.len() > REMEMBERED_FLOWS || self.routes.len() > usize::from(u8::MAX) {
             return None;
