@@ -9,6 +9,7 @@ use sched_text::{Finding, Findings};
 use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// A shipped policy as text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +27,14 @@ impl Shipped {
         let policies = parse::read(&format!("{}.kdl", self.name), self.text).policies;
         policies.into_iter().next().expect("every shipped file holds a policy, which a test checks")
     }
+
+    /// The policy of this text if it is a shipped one, which is read once: whoever compares policies wants each of them
+    /// many times.
+    fn of_text(text: &str) -> Option<Policy> {
+        static READ: [OnceLock<Policy>; LIBRARY.len()] = [const { OnceLock::new() }; LIBRARY.len()];
+        let at = LIBRARY.iter().position(|shipped| shipped.text == text)?;
+        Some(READ[at].get_or_init(|| LIBRARY[at].policy()).clone())
+    }
 }
 
 macro_rules! shipped {
@@ -37,33 +46,35 @@ macro_rules! shipped {
 /// The shipped policies.
 #[must_use]
 pub fn library() -> &'static [Shipped] {
-    shipped![
-        "tree-eager",
-        "tree-eager-prefetching",
-        "tree-eager-prio",
-        "tree-prio",
-        "tree-prio-prefetching",
-        "tree-random",
-        "tree-random-prefetching",
-        "tree-random-prio",
-        "tree-random-prio-prefetching",
-        "tree-ws",
-        "tree-heft",
-        "tree-heft-prio",
-        "tree-heft2",
-        "tree-pheft",
-        "tree-heft-ws",
-        "tree-heteroprio",
-        "tree-replan",
-        "tree-replan-spare",
-        "tree-plan",
-        "tree-block-cyclic",
-        "tree-dmda",
-        "tree-dmdap",
-        "tree-dmdar",
-        "tree-dmdas",
-    ]
+    LIBRARY
 }
+
+const LIBRARY: &[Shipped] = shipped![
+    "tree-eager",
+    "tree-eager-prefetching",
+    "tree-eager-prio",
+    "tree-prio",
+    "tree-prio-prefetching",
+    "tree-random",
+    "tree-random-prefetching",
+    "tree-random-prio",
+    "tree-random-prio-prefetching",
+    "tree-ws",
+    "tree-heft",
+    "tree-heft-prio",
+    "tree-heft2",
+    "tree-pheft",
+    "tree-heft-ws",
+    "tree-heteroprio",
+    "tree-replan",
+    "tree-replan-spare",
+    "tree-plan",
+    "tree-block-cyclic",
+    "tree-dmda",
+    "tree-dmdap",
+    "tree-dmdar",
+    "tree-dmdas",
+];
 
 /// Text of a policy, found by name or file.
 ///
@@ -161,6 +172,11 @@ impl Source {
     /// All findings of [`parse`](parse::parse); or if the text has no policy of the name, or several and none was
     /// requested, or the policy has no component of which a parameter is to be set.
     pub fn policy(&self) -> Result<Policy, Findings> {
+        if let Cow::Borrowed(text) = &self.text
+            && let Some(policy) = Shipped::of_text(text)
+        {
+            return policy.adjusted(&self.adjustments);
+        }
         let mut policies = parse::parse(&self.name, &self.text)?;
         let names: Vec<String> = policies.iter().map(|policy| policy.name.clone()).collect();
         let position = match &self.wanted {

@@ -64,7 +64,7 @@ use context::Change;
 use engine::{Engine, Opening, PlannedChange, PolicyEnv, Supervision};
 use lengths::Lengths;
 use sched_core::WorkerSet;
-use sched_graph::{TaskGraph, TaskId};
+use sched_graph::{Dependencies, TaskGraph, TaskId};
 use sched_policy::{Policy, PolicyEdit};
 use sched_trace::{Event, Observer};
 use sched_tree::TreeObserver;
@@ -79,6 +79,8 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Simulation {
     graph: Arc<TaskGraph>,
+    /// Those of the graph, if they are known.
+    dependencies: Option<Arc<Dependencies>>,
     platform: Arc<Platform>,
     policy: WantedPolicy,
     registry: Option<Arc<Registry>>,
@@ -112,6 +114,7 @@ impl Simulation {
     pub fn new(graph: impl Into<Arc<TaskGraph>>, platform: impl Into<Arc<Platform>>) -> Simulation {
         Simulation {
             graph: graph.into(),
+            dependencies: None,
             platform: platform.into(),
             policy: WantedPolicy::Default,
             registry: None,
@@ -122,6 +125,33 @@ impl Simulation {
             changes: Vec::new(),
             goals: None,
         }
+    }
+
+    /// Gives the dependencies of the graph, which each run computes otherwise. A graph that is simulated repeatedly needs
+    /// them once.
+    ///
+    /// ```
+    /// # use sched_graph::generate::cholesky;
+    /// # use sched_sim::{Platform, Simulation};
+    /// # use std::{sync::Arc, time::Duration};
+    /// # let registry = Arc::new(sched_tree::plugin::Registry::compiled_in());
+    /// let graph = Arc::new(cholesky(8, 100));
+    /// let dependencies = Arc::new(graph.dependencies());
+    /// for (policy, workers) in [("tree-eager", 4), ("tree-prio", 4), ("tree-ws", 8)] {
+    ///     let platform = Platform::flat(workers, Duration::from_millis(1));
+    ///     let simulation = Simulation::new(Arc::clone(&graph), platform).policy(policy).registry(Arc::clone(&registry));
+    ///     let given = simulation.clone().dependencies(Arc::clone(&dependencies)).run()?;
+    ///     assert_eq!(given.makespan, simulation.run()?.makespan);
+    /// }
+    /// # Ok::<(), sched_sim::SimError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If they are of a graph with another number of tasks.
+    pub fn dependencies(mut self, dependencies: Arc<Dependencies>) -> Simulation {
+        assert_eq!(dependencies.n_tasks(), self.graph.tasks.len(), "dependencies are those of the graph");
+        self.dependencies = Some(dependencies);
+        self
     }
 
     /// Sets the policy: the name of a shipped one, or the path of a KDL file.
@@ -280,11 +310,11 @@ impl Simulation {
             restrictions::check_contexts(&self.graph, &platform, &lengths, &contexts, &changes)?;
         }
         overflow::check(&self.graph, &platform, &lengths)?;
-        let dependencies = self.graph.dependencies();
+        let dependencies = self.dependencies.unwrap_or_else(|| Arc::new(self.graph.dependencies()));
         check_homes(&self.graph, &platform)?;
         let alone = contexts.len() == 1 && changes.is_empty() && governed.is_none();
         let luck = self.noise.luck(&self.graph, &platform);
-        let mut backend = SimBackend::new(self.graph, Arc::new(dependencies), platform, lengths, combined);
+        let mut backend = SimBackend::new(self.graph, dependencies, platform, lengths, combined);
         backend.luck = luck;
         backend.tree_observer = self.tree_observer;
         backend.foresees = alone;

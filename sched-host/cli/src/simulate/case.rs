@@ -15,13 +15,14 @@ use sched_trace::{Digest, Event, Observer, Trace};
 use sched_tree::hypervisor::Goals;
 use sched_tree::plugin::Registry;
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A graph on a platform, in contexts.
 pub(crate) struct Case {
     /// The workload, once in each context.
     pub(crate) graph: Arc<TaskGraph>,
+    dependencies: OnceLock<Arc<Dependencies>>,
     /// The machine; of a cluster, all nodes as one machine.
     pub(crate) platform: Arc<Platform>,
     cluster: Option<Arc<Cluster>>,
@@ -93,12 +94,15 @@ impl Case {
             count => TaskGraph::side_by_side(graph.name.clone(), &vec![&graph; count]),
         };
         let (contexts, swap_to, seed) = (contexts.to_vec(), swap_to.cloned(), setup.seed.seed);
-        Ok(Case { graph: Arc::new(graph), platform, cluster, seed, noise, contexts, goals, swap_to, half, registry })
+        let (graph, dependencies) = (Arc::new(graph), OnceLock::new());
+        Ok(Case { graph, dependencies, platform, cluster, seed, noise, contexts, goals, swap_to, half, registry })
     }
 
-    /// The dependencies that hold on the machine. Nodes of a cluster have copies of their own.
-    pub(super) fn dependencies(&self) -> Dependencies {
-        if self.cluster.is_some() { Dependencies::of_flows(&self.graph) } else { self.graph.dependencies() }
+    /// The dependencies that hold on the machine, computed once. Nodes of a cluster have copies of their own.
+    pub(super) fn dependencies(&self) -> &Arc<Dependencies> {
+        let of_graph =
+            || if self.cluster.is_some() { Dependencies::of_flows(&self.graph) } else { self.graph.dependencies() };
+        self.dependencies.get_or_init(|| Arc::new(of_graph()))
     }
 
     /// Checks that it is on one machine.
@@ -215,15 +219,19 @@ impl Case {
         let mut watcher =
             Watcher { digest: Digest::default(), lines: recording.events, error: None, recorder, ended: 0, progress };
         log::of_run(&self.policies(policy));
-        let began = Instant::now();
-        let (outcome, nodes) = match &self.cluster {
+        let (outcome, nodes, wall) = match &self.cluster {
             Some(cluster) => {
-                let outcome = self.on_cluster(cluster, graph, policy, &watcher).observe(&mut watcher)?;
-                (outcome.total, Some((outcome.nodes, outcome.messages, outcome.message_bytes)))
+                let simulation = self.on_cluster(cluster, graph, policy, &watcher);
+                let (outcome, wall) = timed(|| simulation.observe(&mut watcher));
+                let outcome = outcome?;
+                (outcome.total, Some((outcome.nodes, outcome.messages, outcome.message_bytes)), wall)
             }
-            None => (self.on_machine(graph, policy, &watcher).observe(&mut watcher)?, None),
+            None => {
+                let simulation = self.on_machine(graph, policy, &watcher);
+                let (outcome, wall) = timed(|| simulation.observe(&mut watcher));
+                (outcome?, None, wall)
+            }
         };
-        let wall: Duration = began.elapsed();
         let digest = watcher.digest.value();
         let flushed = watcher.lines.as_mut().map_or(Ok(()), |lines| lines.flush());
         let written = watcher.error.map_or(flushed, Err);
@@ -237,6 +245,8 @@ impl Case {
 
     fn on_machine(&self, graph: &Arc<TaskGraph>, policy: &str, watcher: &Watcher<'_>) -> Simulation {
         let mut simulation = Simulation::new(Arc::clone(graph), Arc::clone(&self.platform));
+        // Pins of a static schedule change none of them.
+        simulation = simulation.dependencies(Arc::clone(self.dependencies()));
         simulation = self.with_contexts(simulation.policy(policy));
         simulation = simulation.registry(Arc::clone(&self.registry)).seed(self.seed);
         simulation = simulation.noise(Noise { seed: self.seed, ..self.noise.clone() });
@@ -285,6 +295,12 @@ impl Case {
         let when = at.map_or(When::AfterTasks(self.half), When::At);
         names.into_iter().fold(simulation, |simulation, name| simulation.swap_policy(name, policy, when))
     }
+}
+
+/// What `work` returns, and how long it took.
+fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let began = Instant::now();
+    (work(), began.elapsed())
 }
 
 /// The error if no policy completes; a common reason is reported once.

@@ -249,7 +249,7 @@ impl Report {
     pub(crate) fn new(case: &Case, costs: CostsOption, mut runs: Vec<Run>, failed: Vec<Failed>) -> Report {
         let (graph, platform) = (&case.graph, &case.platform);
         let small = graph.tasks.len() <= MOST_FOR_BOUNDS;
-        let bounds_s = small.then(|| platform.bounds(graph, &case.dependencies()).ok()).flatten();
+        let bounds_s = small.then(|| platform.bounds(graph, case.dependencies()).ok()).flatten();
         let bounds_hold = case.noise.is_none();
         // Static schedules are planned with the lengths of which the bounds are.
         for run in runs.iter_mut().filter(|run| bounds_hold || run.planned) {
