@@ -263,6 +263,8 @@ typedef struct msched_services {
     size_t (*context_name)(const msched_node *node, char *into, size_t room);
     size_t (*context_data)(const msched_node *node, void *into, size_t room);
     void (*leave)(const msched_node *node, const void *bytes, size_t size);
+    void (*note_room)(const msched_node *node, uint32_t has_room);
+    uint32_t (*has_room)(const msched_node *node, uint32_t child);
 } msched_services;
 
 /* A component's position in the tree during one call. */
@@ -653,6 +655,28 @@ static inline void msched_prefetch(const msched_node *node, uint32_t memory_node
 /* Reports the total expected length of the tasks that are queued here. */
 static inline void msched_note_queued(const msched_node *node, uint64_t length) {
     node->services->note_queued(node, length);
+}
+
+/* Reports whether this component has room for a task, replacing the previous report: at first it has. Without room it
+ * would refuse every push as MSCHED_FULL, so the host refuses for it, and for components above that store nothing and
+ * whose children all have no room. When there is room again, report that first, and then tell the parents
+ * (msched_parents_can_push), whoever was refused.
+ *
+ * Call it under the lock that guards what is stored, so that reports come in the order of what they report; and only
+ * when the answer changes. No effect with an older host. */
+static inline void msched_note_room(const msched_node *node, uint32_t has_room) {
+    if (MSCHED_OFFERS(node, note_room)) node->services->note_room(node, has_room);
+}
+
+/* Whether a child may have room. 0 if it, or everything below it that could take a task, has reported that there is
+ * none: then a push would be refused, and need not be tried. Always 1 with an older host. */
+static inline uint32_t msched_child_has_room(const msched_node *node, uint32_t child) {
+    return MSCHED_OFFERS(node, has_room) ? node->services->has_room(node, child) : 1;
+}
+
+/* Whether any child may have room. */
+static inline uint32_t msched_has_room_below(const msched_node *node) {
+    return msched_child_has_room(node, MSCHED_NONE);
 }
 
 /* Gives up a task, in `drain`. */

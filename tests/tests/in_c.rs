@@ -337,3 +337,37 @@ fn headers_and_hosts_of_different_ages_go_together() {
         assert_eq!((outcome.tasks, outcome.faults), (35, vec![]), "{tree}");
     }
 }
+
+#[test]
+fn a_queue_in_c_says_that_it_is_full_and_is_not_called_then() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = folder_of(&[("rooms", "tests/fixtures/c/rooms.c", &[])]);
+    let registry = with_stock(folder.path());
+    for mapper in ["eager", "where-room-is"] {
+        let tree = format!("fifo {{ {mapper} {{ each \"worker\" {{ one {{ worker }} }} }} }}");
+        // All happens in this thread, so that no push is under way while another queue becomes full.
+        let alone = stock::builder(&tree, 1, Vec::new()).registry(Arc::clone(&registry)).main_worker();
+        let alone = alone.build().unwrap_or_else(|error| panic!("{tree}: {error}"));
+        let runs = submit_chains(&alone, 1_000);
+        alone.wait_all().unwrap_or_else(|end| panic!("{tree}: {end}"));
+        runs.assert_once(&tree);
+        assert_eq!(alone.faults(), []);
+        let queue = alone.survey().into_iter().find(|node| node.component == "one").expect("it is there");
+        let refused: u32 = queue.facts[0].1.parse().expect("it is a number");
+        // It is called while it is on trial.
+        assert!((1..=64).contains(&refused), "{mapper}: {refused}");
+
+        let together = runtime(&tree, &registry);
+        let runs = submit_chains(&together, 1_000);
+        together.wait_all().unwrap_or_else(|end| panic!("{tree}: {end}"));
+        runs.assert_once(&tree);
+        assert_eq!(together.faults(), []);
+        let outcome = simulate(&tree, &registry);
+        assert_eq!((outcome.tasks, outcome.faults), (35, vec![]));
+    }
+    let file = folder.path().join("rooms.so");
+    let ran = sched(&["plugin", "test", file.to_str().expect("text"), "--sequences", "150"]);
+    assert!(ran.code == 0, "{ran:?}");
+}

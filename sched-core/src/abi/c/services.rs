@@ -68,6 +68,8 @@ pub(super) static SERVICES: Services = Services {
     context_name: around::context_name,
     context_data: around::context_data,
     leave: around::leave,
+    note_room: around::note_room,
+    has_room: around::has_room,
 };
 
 /// The largest answer that is a time, where `u64::MAX` stands for none.

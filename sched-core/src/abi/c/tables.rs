@@ -169,6 +169,8 @@ pub(super) struct Services {
     pub(super) context_name: unsafe extern "C" fn(At, *mut c_char, usize) -> usize,
     pub(super) context_data: unsafe extern "C" fn(At, *mut c_void, usize) -> usize,
     pub(super) leave: unsafe extern "C" fn(At, *const c_void, usize),
+    pub(super) note_room: unsafe extern "C" fn(At, u32),
+    pub(super) has_room: unsafe extern "C" fn(At, u32) -> u32,
 }
 
 /// FNV-1a hash of the places of the frozen fields, as `msched.h` computes it.

@@ -1,5 +1,5 @@
-//! Services that were appended after 1.0: the neighbours of a node, its context, and what a component leaves to its
-//! successor.
+//! Services that were appended after 1.0: the neighbours of a node, its context, what a component leaves to its
+//! successor, and who has room.
 
 use super::super::bridge::Sink;
 use super::super::tables::CNode;
@@ -67,4 +67,19 @@ pub(super) unsafe extern "C" fn leave(node: *const CNode, bytes: *const c_void, 
         return;
     }
     inside.fault("`leave` was called outside of `export_state`");
+}
+
+pub(super) unsafe extern "C" fn note_room(node: *const CNode, has_room: u32) {
+    // SAFETY: see above.
+    if let Some(inside) = unsafe { inside(node) } {
+        inside.node().note_room(has_room != 0);
+    }
+}
+
+/// Any child is meant without a number.
+pub(super) unsafe extern "C" fn has_room(node: *const CNode, child: u32) -> u32 {
+    // SAFETY: see above.
+    let Some(inside) = (unsafe { inside(node) }) else { return 0 };
+    let node = inside.node();
+    u32::from(if child == NO_ID { node.has_room_below() } else { node.child_has_room(Child(child)) })
 }
