@@ -42,7 +42,7 @@ pub struct Args {
     #[command(flatten)]
     format: FormatOptions,
 
-    /// Draw every component instead of folding similar ones to `× 64 (workers 0-63)` (pictures always do)
+    /// Draw every component instead of folding similar ones to `× 64 (workers 0-63)`
     #[arg(long)]
     unfold: bool,
 }
@@ -76,10 +76,11 @@ pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::R
             1 => ("", String::new()),
             _ => (if number == 0 { "" } else { "\n" }, format!("policy {}\n\n", plan.policy)),
         };
+        let fold = if args.unfold { Fold::Nothing } else { Fold::Runs };
         let picture = match format {
-            Format::Dot => plan.to_dot(),
-            Format::Svg => plan.to_svg(),
-            Format::Text | Format::Json => plan.to_text(if args.unfold { Fold::Nothing } else { Fold::Runs }),
+            Format::Dot => plan.to_dot(fold),
+            Format::Svg => plan.to_svg(fold),
+            Format::Text | Format::Json => plan.to_text(fold),
         };
         write!(out, "{gap}{title}{picture}").into_diagnostic()?;
     }

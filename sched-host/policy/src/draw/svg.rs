@@ -1,7 +1,9 @@
 //! Plans as a drawing of their own.
 
-use super::{colour, title};
-use crate::plan::{PlanNode, TreePlan};
+use super::bundles::{Bundle, Fold};
+use super::{colour, label, tooltip};
+use crate::plan::TreePlan;
+use sched_core::WorkerId;
 use sched_text::spread;
 use sched_text::svg::{EDGE, LABEL, MUTED, Pen, curve, text_width};
 
@@ -14,7 +16,7 @@ const GAP: f64 = 14.0;
 const DROP: f64 = 46.0;
 const NARROWEST: f64 = 320.0;
 
-/// A component's box.
+/// A box of one component or of several.
 struct Shape {
     lines: Vec<String>,
     layer: usize,
@@ -25,68 +27,80 @@ struct Shape {
 }
 
 impl TreePlan {
-    /// The plan as a self-contained SVG picture: a box for each component, coloured by family, above the workers that
-    /// it schedules for.
+    /// The plan as a self-contained SVG picture: a box for each component, or for similar ones, coloured by family,
+    /// above the workers that it schedules for.
     #[must_use]
-    pub fn to_svg(&self) -> String {
-        let mut shapes = self.shapes();
+    pub fn to_svg(&self, fold: Fold) -> String {
+        let bundles = self.bundles(fold);
+        let mut shapes = self.shapes(&bundles);
         let lines = shapes.iter().flat_map(|shape| &shape.lines);
         let width = lines.map(|line| text_width(line, FONT)).fold(0.0, f64::max) + 16.0;
-        let (across, down) = self.place(&mut shapes, width);
+        let (across, down) = self.place(&bundles, &mut shapes, width);
         let (across, down) = ((across + 2.0 * MARGIN).max(NARROWEST), down + MARGIN);
 
         let mut pen = Pen::new(FONT);
         pen.heading((MARGIN, MARGIN + LINE), across - 2.0 * MARGIN, &self.policy);
-        for node in &self.nodes {
-            for child in &node.children {
-                edge(&mut pen, &shapes[node.id.0], &shapes[child.node.0], width, child.slot.as_deref());
+        for (bundle, shape) in bundles.iter().zip(&shapes) {
+            for link in &bundle.links {
+                link.to.iter().for_each(|to| edge(&mut pen, shape, &shapes[*to], width, link.slot.as_deref()));
             }
         }
-        for (node, shape) in self.nodes.iter().zip(&shapes) {
-            draw(&mut pen, node, shape, width);
+        for (bundle, shape) in bundles.iter().zip(&shapes) {
+            pen.group(&tooltip(bundle, self), |pen| {
+                draw(pen, colour(bundle.first(self).info.family), shape, width);
+            });
         }
         pen.finish(&self.policy, across, down)
     }
 
     /// Text and layer of each box: one layer below its lowest parent.
-    fn shapes(&self) -> Vec<Shape> {
-        let mut shapes: Vec<Shape> = Vec::new();
-        for node in &self.nodes {
-            let mut lines: Vec<String> = title(node, "\n").lines().map(str::to_owned).collect();
-            lines.extend(node.leaf_worker.map(|worker| {
-                let archs: Vec<String> = node.archs.iter().map(|arch| arch.to_string()).collect();
-                format!("{worker} ({})", archs.join(", "))
-            }));
-            let layer = node.parents.iter().map(|parent| shapes[parent.0].layer + 1).max().unwrap_or(0);
+    fn shapes(&self, bundles: &[Bundle]) -> Vec<Shape> {
+        let shape = |bundle: &Bundle| {
+            let lines = label(bundle, self);
             let height = lines.len() as f64 * LINE + 10.0;
-            shapes.push(Shape { lines, layer, x: 0.0, y: 0.0, height });
+            Shape { lines, layer: 0, x: 0.0, y: 0.0, height }
+        };
+        let mut shapes: Vec<Shape> = bundles.iter().map(shape).collect();
+        // A link may lead to a bundle that comes earlier; then those below that are lower, too.
+        loop {
+            let mut has_moved = false;
+            for (at, bundle) in bundles.iter().enumerate() {
+                let below = shapes[at].layer + 1;
+                for to in bundle.links.iter().flat_map(|link| &link.to) {
+                    has_moved |= shapes[*to].layer < below;
+                    shapes[*to].layer = shapes[*to].layer.max(below);
+                }
+            }
+            if !has_moved {
+                return shapes;
+            }
         }
-        shapes
     }
 
     /// Puts each box above the middle of its workers, as far as its neighbours allow. Returns the extent of the boxes,
     /// across and down.
-    fn place(&self, shapes: &mut [Shape], width: f64) -> (f64, f64) {
+    fn place(&self, bundles: &[Bundle], shapes: &mut [Shape], width: f64) -> (f64, f64) {
         let layers = shapes.iter().map(|shape| shape.layer + 1).max().unwrap_or(0);
         let crowd = |layer| shapes.iter().filter(|shape| shape.layer == layer).count();
         let columns = (0..layers).map(crowd).max().unwrap_or(1) as f64;
         // Workers in the order of their numbers, over the width of the fullest layer.
         let workers: Vec<_> = self.root().workers.iter().collect();
         let each = columns / workers.len().max(1) as f64;
-        let middle = |node: &PlanNode| {
-            let numbers = node.workers.iter().filter_map(|worker| workers.binary_search(&worker).ok());
+        let middle = |bundle: &Bundle| {
+            let below = bundle.nodes.iter().flat_map(|node| self[*node].workers.iter());
+            let numbers = below.filter_map(|worker: WorkerId| workers.binary_search(&worker).ok());
             let (sum, count) = numbers.fold((0, 0), |(sum, count), number| (sum + number, count + 1));
             (sum as f64 / f64::from(count.max(1)) + 0.5) * each - 0.5
         };
         let mut y = MARGIN + 2.5 * LINE;
         for layer in 0..layers {
-            let here = || (0..shapes.len()).filter(|node| shapes[*node].layer == layer);
-            let mut wanted: Vec<(f64, usize)> = here().map(|node| (middle(&self.nodes[node]), node)).collect();
+            let here = || (0..shapes.len()).filter(|at| shapes[*at].layer == layer);
+            let mut wanted: Vec<(f64, usize)> = here().map(|at| (middle(&bundles[at]), at)).collect();
             wanted.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let height = here().map(|node| shapes[node].height).fold(0.0, f64::max);
+            let height = here().map(|at| shapes[at].height).fold(0.0, f64::max);
             let places: Vec<f64> = wanted.iter().map(|(place, _)| *place).collect();
-            for (place, (_, node)) in spread(&places).into_iter().zip(&wanted) {
-                (shapes[*node].x, shapes[*node].y) = (place * (width + GAP), y);
+            for (place, (_, at)) in spread(&places).into_iter().zip(&wanted) {
+                (shapes[*at].x, shapes[*at].y) = (place * (width + GAP), y);
             }
             y += height + DROP;
         }
@@ -111,13 +125,11 @@ fn edge(pen: &mut Pen, above: &Shape, below: &Shape, width: f64, slot: Option<&s
     }
 }
 
-fn draw(pen: &mut Pen, node: &PlanNode, shape: &Shape, width: f64) {
+fn draw(pen: &mut Pen, colour: &str, shape: &Shape, width: f64) {
     let Shape { lines, x, y, height, .. } = shape;
-    pen.group(&node.path, |pen| {
-        let look = format!("rx=\"5\" fill=\"{}\" stroke=\"{LABEL}\"", colour(node.info.family));
-        pen.rect((*x, *y), (width, *height), &look);
-        for (line, number) in lines.iter().zip(1..) {
-            pen.text((x + width / 2.0, y + f64::from(number) * LINE), "text-anchor=\"middle\"", line);
-        }
-    });
+    let look = format!("rx=\"5\" fill=\"{colour}\" stroke=\"{LABEL}\"");
+    pen.rect((*x, *y), (width, *height), &look);
+    for (line, number) in lines.iter().zip(1..) {
+        pen.text((x + width / 2.0, y + f64::from(number) * LINE), "text-anchor=\"middle\"", line);
+    }
 }

@@ -1,9 +1,11 @@
 //! Plans as pictures.
 
 use super::{EAGER, HEFT, Node, PREFETCHING, catalogue, policy};
+use crate::plan::Child;
 use crate::{Component, FlatMachine, Fold, Machine, Policy, TreePlan, expand_unchecked};
 use insta::assert_snapshot;
 use sched_core::Value;
+use std::collections::BTreeMap;
 
 fn plan(text: &str, machine: &dyn Machine) -> TreePlan {
     expand_unchecked(&policy(text), &catalogue(), machine).expect("it is valid")
@@ -136,7 +138,7 @@ fn below_a_fold_lines_stand_for_several_nodes_each() {
 
 #[test]
 fn graphviz_has_a_node_for_each_component() {
-    assert_snapshot!(plan(PREFETCHING, &FlatMachine { workers: 2 }).to_dot(), @r##"
+    assert_snapshot!(plan(PREFETCHING, &FlatMachine { workers: 2 }).to_dot(Fold::Runs), @r##"
     digraph "tree-eager-prefetching" {
         node [shape=box, style="rounded,filled", fontname="sans-serif"];
         edge [fontname="sans-serif", fontsize=10];
@@ -159,7 +161,7 @@ fn graphviz_has_a_node_for_each_component() {
 fn graphviz_text_is_escaped() {
     let mct = Component::new("mct").set("log", Value::Text("a \"b\" \\ c".to_owned())).child(Component::new("worker"));
     let plan = expand_unchecked(&Policy::new("the \"best\"", mct), &catalogue(), &FlatMachine { workers: 1 });
-    assert_snapshot!(plan.expect("it is valid").to_dot(), @r##"
+    assert_snapshot!(plan.expect("it is valid").to_dot(Fold::Runs), @r##"
     digraph "the \"best\"" {
         node [shape=box, style="rounded,filled", fontname="sans-serif"];
         edge [fontname="sans-serif", fontsize=10];
@@ -170,37 +172,104 @@ fn graphviz_text_is_escaped() {
     "##);
 }
 
+fn number(node: roxmltree::Node<'_, '_>, name: &str) -> f64 {
+    node.attribute(name).and_then(|value| value.parse().ok()).expect("a number")
+}
+
+/// Left, top, width and height of each box, by its title.
+fn boxes(document: &roxmltree::Document<'_>) -> BTreeMap<String, [f64; 4]> {
+    let groups = document.descendants().filter(|node| node.has_tag_name("g"));
+    let part = |group: roxmltree::Node<'_, '_>, name: &str| {
+        let id = group.children().find(|child| child.has_tag_name(name)).expect("it is there").id();
+        document.get_node(id).expect("it is there")
+    };
+    let found = groups.map(|group| {
+        let title = part(group, "title").text().expect("it has words").to_owned();
+        (title, ["x", "y", "width", "height"].map(|name| number(part(group, "rect"), name)))
+    });
+    found.collect()
+}
+
+/// All boxes are in the picture, and none covers another.
+fn assert_apart(boxes: &BTreeMap<String, [f64; 4]>, across: f64, down: f64) {
+    let boxes: Vec<_> = boxes.values().collect();
+    for (index, [x, y, width, height]) in boxes.iter().enumerate() {
+        assert!(*x >= 0.0 && *y >= 0.0 && x + width <= across && y + height <= down, "{boxes:?}");
+        let apart = |[a, b, w, h]: &&[f64; 4]| x + width <= *a || a + w <= *x || y + height <= *b || b + h <= *y;
+        assert!(boxes[index + 1..].iter().all(apart), "{boxes:?}");
+    }
+}
+
+#[test]
+fn an_svg_has_a_box_for_similar_components() {
+    let plan = plan(HEFT, &FlatMachine { workers: 500 });
+    let svg = plan.to_svg(Fold::Runs);
+    let document = roxmltree::Document::parse(&svg).expect("it is XML");
+    let boxes = boxes(&document);
+    assert_eq!(boxes.len(), 8, "{:?}", boxes.keys());
+    let (across, down) = (number(document.root_element(), "width"), number(document.root_element(), "height"));
+    assert_apart(&boxes, across, down);
+    assert!(across < 1000.0 && svg.contains("× 500 (workers 0-499), cpu"), "{svg}");
+    // All three branches lead to the one box.
+    assert_eq!(svg.matches("<path").count(), 9, "{svg}");
+    let below = |above: &str, one: &str| {
+        let find = |name: &str| boxes.iter().find(|(title, _)| title.contains(name)).expect("it is there").1;
+        assert!(find(above)[1] + find(above)[3] < find(one)[1], "{one} stands below {above}");
+    };
+    below("eager-calibration", "best-implementation");
+    below("best-implementation", "best-implementation/worker");
+}
+
+#[test]
+fn graphviz_has_a_node_for_similar_components() {
+    let text = r#"policy "p" { eager {
+        each "numa" { fifo { eager { each "worker" arch="cpu" { worker } } } }
+        each "worker" arch="cuda" { fifo ntasks-threshold=2 { worker } }
+    } }"#;
+    assert_snapshot!(plan(text, &Node { cores: 6, gpus: 3 }).to_dot(Fold::Runs), @r##"
+    digraph "p" {
+        node [shape=box, style="rounded,filled", fontname="sans-serif"];
+        edge [fontname="sans-serif", fontsize=10];
+        n0 [label="eager", fillcolor="#fff2cc", tooltip="eager"];
+        n1 [label="fifo", fillcolor="#cfe2f3", tooltip="eager/numa 0/fifo"];
+        n2 [label="eager", fillcolor="#fff2cc", tooltip="eager/numa 0/fifo/eager"];
+        n3 [label="worker\n× 6 (workers 0-5), cpu", fillcolor="#f4cccc", tooltip="eager/numa 0/fifo/eager/worker 0/worker, and 5 more"];
+        n4 [label="fifo", fillcolor="#cfe2f3", tooltip="eager/numa 1/fifo"];
+        n5 [label="eager", fillcolor="#fff2cc", tooltip="eager/numa 1/fifo/eager"];
+        n6 [label="worker\n× 6 (workers 6-11), cpu", fillcolor="#f4cccc", tooltip="eager/numa 1/fifo/eager/worker 6/worker, and 5 more"];
+        n7 [label="fifo\nntasks-threshold=2\n× 3 (workers 12-14)", fillcolor="#cfe2f3", tooltip="eager/worker 12/fifo, and 2 more"];
+        n8 [label="worker\n× 3 (workers 12-14), cuda", fillcolor="#f4cccc", tooltip="eager/worker 12/fifo/worker, and 2 more"];
+        n0 -> n1;
+        n0 -> n4;
+        n0 -> n7;
+        n1 -> n2;
+        n2 -> n3;
+        n4 -> n5;
+        n5 -> n6;
+        n7 -> n8;
+    }
+    "##);
+}
+
 #[test]
 fn an_svg_has_every_component_beside_the_others_and_workers_in_order() {
     for (text, workers) in [(EAGER, 1), (PREFETCHING, 5), (HEFT, 8)] {
         let plan = plan(text, &FlatMachine { workers });
-        let svg = plan.to_svg();
+        let svg = plan.to_svg(Fold::Nothing);
         let document = roxmltree::Document::parse(&svg).expect("it is XML");
-        let number = |node: roxmltree::Node<'_, '_>, name: &str| {
-            node.attribute(name).and_then(|value| value.parse::<f64>().ok()).expect("a number")
-        };
-        let groups: Vec<_> = document.descendants().filter(|node| node.has_tag_name("g")).collect();
-        let boxes: Vec<[f64; 4]> = groups
-            .iter()
-            .map(|group| group.children().find(|child| child.has_tag_name("rect")).expect("a box"))
-            .map(|rect| ["x", "y", "width", "height"].map(|name| number(rect, name)))
-            .collect();
+        let boxes = boxes(&document);
         assert_eq!(boxes.len(), plan.nodes.len());
         let (across, down) = (number(document.root_element(), "width"), number(document.root_element(), "height"));
-        for (index, [x, y, width, height]) in boxes.iter().enumerate() {
-            assert!(*x >= 0.0 && *y >= 0.0 && x + width <= across && y + height <= down, "{svg}");
-            let apart = |[a, b, w, h]: &[f64; 4]| x + width <= *a || a + w <= *x || y + height <= *b || b + h <= *y;
-            assert!(boxes[index + 1..].iter().all(apart), "{svg}");
-        }
+        assert_apart(&boxes, across, down);
         let leaves: Vec<f64> = (0..workers)
             .map(|worker| plan.leaf(sched_core::WorkerId(worker as u32)).expect("it has a leaf"))
-            .map(|leaf| boxes[leaf.id.0][0])
+            .map(|leaf| boxes[&leaf.path][0])
             .collect();
         assert!(leaves.is_sorted(), "{leaves:?}");
         for node in &plan.nodes {
-            assert!(svg.contains(&format!("<title>{}</title>", node.path)), "{}", node.path);
-            let [_, y, _, height] = boxes[node.id.0];
-            assert!(node.children.iter().all(|child| boxes[child.node.0][1] > y + height), "children stand below");
+            let [_, y, _, height] = boxes[&node.path];
+            let below = |child: &Child| boxes[&plan[child.node].path][1] > y + height;
+            assert!(node.children.iter().all(below), "children stand below");
         }
         assert_eq!(svg.contains(">no-perfmodel</text>"), text == HEFT, "{svg}");
     }
