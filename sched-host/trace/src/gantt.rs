@@ -1,4 +1,5 @@
-//! A schedule as a drawing: a row for each worker and each link, time from left to right.
+//! A schedule as a drawing: a row for each worker and each link, time from left to right. Workers side by side that had
+//! nothing to do share a row.
 //!
 //! Tasks that are wide enough are drawn one by one, with a tooltip. Narrower ones are put together: a column of pixels
 //! then has the colour of what took most of its time, the stronger the busier the worker was. So a drawing of a million
@@ -125,7 +126,7 @@ fn draw_rows(pen: &mut Pen, rows: &[Row], axis: &Axis, makespan: f64, mut y: f64
             pen.text((LEFT - 6.0, y + height / 2.0 + 3.5), &look, &shortened(&row.name, 19));
         }
         pen.raw(format_args!("<g transform=\"translate({LEFT} {y:.0})\">"));
-        pen.tooltip(&format!("{}: {}", row.name, row.summary(makespan)));
+        pen.tooltip(&format!("{}: {}", row.subject, row.summary(makespan)));
         pen.rect((0.0, 0.0), (axis.x(makespan), height), &format!("fill=\"{}\"", row.ground));
         detail.draw(pen, row, axis, height);
         pen.raw(format_args!("</g>\n"));
@@ -138,8 +139,9 @@ fn draw_rows(pen: &mut Pen, rows: &[Row], axis: &Axis, makespan: f64, mut y: f64
 fn group_summary(rows: &[Row], group: &str, makespan: f64) -> String {
     let of: Vec<&Row> = rows.iter().filter(|row| row.group == group).collect();
     let busy: f64 = of.iter().map(|row| row.busy as f64).sum();
-    let share = 100.0 * busy / (makespan * of.len() as f64).max(f64::MIN_POSITIVE);
-    format!("{} busy {share:.1} % of the time", count(of.len() as u64, of[0].what))
+    let members: u64 = of.iter().map(|row| row.members).sum();
+    let share = 100.0 * busy / (makespan * members as f64).max(f64::MIN_POSITIVE);
+    format!("{} busy {share:.1} % of the time", count(members, of[0].what))
 }
 
 /// A vertical line.

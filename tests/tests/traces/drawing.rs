@@ -6,6 +6,7 @@ use sched_host::graph::generate::{cholesky, independent};
 use sched_host::sim::Platform;
 use sched_host::sim::platform::find;
 use sched_host::trace::{Bound, CodeletId, Event, Gantt, Stamped, Trace, WorkerTrack, gantt};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 const FIRST: TaskId = TaskId::new(1);
@@ -59,6 +60,29 @@ fn a_thousand_workers_stay_small() {
     let drawing = gantt(&trace, &Gantt::default());
     assert!(drawing.len() < 1_500_000, "{} bytes", drawing.len());
     texts(&drawing);
+}
+
+#[test]
+fn workers_side_by_side_without_a_task_share_a_row() {
+    let idle_beside = |tasks| {
+        let trace =
+            simulated(independent(tasks, Duration::from_millis(1)), Platform::flat(64, Duration::ZERO), "tree-ws");
+        let started = trace.events.iter().filter_map(|stamped| match stamped.event {
+            Event::Started { worker, .. } => Some(worker),
+            _ => None,
+        });
+        let busy = started.collect::<BTreeSet<WorkerId>>().len();
+        (busy, texts(&gantt(&trace, &Gantt::default())))
+    };
+    let (busy, many) = idle_beside(640);
+    assert_eq!(busy, 64);
+    assert!(!many.iter().any(|text| text.ends_with(" idle")), "{many:?}");
+    let (busy, few) = idle_beside(3);
+    assert_eq!(busy, 3);
+    let rows = few.iter().filter(|text| text.contains(" busy 0.0 % of the time"));
+    assert!(rows.clone().count() < 5, "{few:?}");
+    assert!(rows.clone().any(|text| text.contains(" to ") && text.contains(": 0 tasks,")), "{few:?}");
+    assert!(few.iter().any(|text| text.starts_with("cpu: 64 workers busy ")), "all count: {few:?}");
 }
 
 #[test]

@@ -7,9 +7,13 @@ use sched_core::MemoryNode;
 use sched_text::count;
 use sched_text::svg::KernelColours;
 
-/// A row: a worker or a link.
+/// A row: a worker or a link, or neighbouring workers that had nothing to do.
 pub(super) struct Row<'a> {
     pub(super) name: String,
+    /// Whom the tooltip is about.
+    pub(super) subject: String,
+    /// Number of workers or links.
+    pub(super) members: u64,
     pub(super) group: String,
     /// Noun for one row of its group.
     pub(super) what: &'static str,
@@ -54,6 +58,11 @@ impl What<'_> {
 }
 
 impl Row<'_> {
+    /// Whether it is a worker that had nothing to do.
+    fn is_idle(&self) -> bool {
+        self.boxes.iter().all(|of| matches!(of.what, What::Work(_, Activity::Idle)))
+    }
+
     /// Text of the tooltip.
     pub(super) fn summary(&self, makespan: f64) -> String {
         let thing = if self.what == "link" { "transfer" } else { "task" };
@@ -74,10 +83,41 @@ pub(super) fn rows<'a>(trace: &'a Trace, timeline: &Timeline, colours: &KernelCo
     let mut rows = Vec::new();
     for group in groups {
         let of_group = trace.workers.iter().zip(&timeline.workers).filter(|(worker, _)| worker.group == group);
-        rows.extend(of_group.map(|(worker, spans)| of_worker(trace, &worker.name, group, spans, &fills)));
+        let of_group = of_group.map(|(worker, spans)| of_worker(trace, &worker.name, group, spans, &fills));
+        rows.extend(folded(of_group.collect()));
     }
     rows.extend(timeline.links.iter().map(|((from, to), spans)| of_link(trace, *from, *to, spans)));
     rows
+}
+
+/// Fewest neighbours without a task that share a row.
+const FOLDED: usize = 4;
+
+/// The rows of a group, where neighbours that had nothing to do share one: on a large machine they would hide the others.
+fn folded(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
+    let mut left = rows.into_iter().peekable();
+    let mut folded = Vec::new();
+    while let Some(first) = left.next() {
+        let mut run = vec![first];
+        while run[0].is_idle()
+            && let Some(next) = left.next_if(Row::is_idle)
+        {
+            run.push(next);
+        }
+        if run.len() < FOLDED {
+            folded.append(&mut run);
+            continue;
+        }
+        let members = run.len() as u64;
+        let subject = format!("{} to {}", run[0].name, run[run.len() - 1].name);
+        folded.extend(run.into_iter().next().map(|row| Row {
+            name: format!("{members} idle"),
+            subject,
+            members,
+            ..row
+        }));
+    }
+    folded
 }
 
 fn of_worker<'a>(trace: &'a Trace, name: &str, group: &str, spans: &[Span], fills: &[&'static str]) -> Row<'a> {
@@ -94,7 +134,17 @@ fn of_worker<'a>(trace: &'a Trace, name: &str, group: &str, spans: &[Span], fill
         };
         boxes.push(Box { begin: *begin, end: *end, fill, what: What::Work(trace, *activity) });
     }
-    Row { name: name.to_owned(), group: group.to_owned(), what: "worker", ground: BETWEEN, boxes, busy, tasks }
+    Row {
+        name: name.to_owned(),
+        subject: name.to_owned(),
+        members: 1,
+        group: group.to_owned(),
+        what: "worker",
+        ground: BETWEEN,
+        boxes,
+        busy,
+        tasks,
+    }
 }
 
 fn of_link<'a>(trace: &'a Trace, from: MemoryNode, to: MemoryNode, spans: &[LinkSpan]) -> Row<'a> {
@@ -107,8 +157,11 @@ fn of_link<'a>(trace: &'a Trace, from: MemoryNode, to: MemoryNode, spans: &[Link
             what: What::Move(trace, *span),
         })
         .collect();
+    let name = trace.link_name(from, to);
     Row {
-        name: trace.link_name(from, to),
+        subject: name.clone(),
+        name,
+        members: 1,
         group: "links".to_owned(),
         what: "link",
         ground: "#f3f5f8",
