@@ -2,10 +2,10 @@
 //! beyond all measure are refused rather than counted wrong.
 
 use proptest::prelude::*;
-use sched_host::graph::TaskGraph;
 use sched_host::graph::generate::{Layered, cholesky, layered};
+use sched_host::graph::{Task, TaskGraph};
 use sched_host::policy::library;
-use sched_host::sim::{Platform, SimError, SimOutcome, Simulation};
+use sched_host::sim::{Noise, Platform, SimError, SimOutcome, Simulation};
 use sched_host::trace::Digest;
 use sched_tests::stock;
 use std::fmt::Write as _;
@@ -107,4 +107,20 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn noise_that_takes_the_clock_beyond_its_range_is_refused() {
+    let (year, mut graph) = (Duration::from_secs(31_557_600), TaskGraph::new("chain"));
+    let kind = graph.add_kind("k");
+    let first = graph.add_task(Task::new(kind));
+    graph.add_task(Task::new(kind).after(first));
+    let run = |factor: f64| {
+        let noise = Noise { bias: vec![("cpu".to_owned(), factor)], ..Noise::default() };
+        let simulation = Simulation::new(graph.clone(), Platform::flat(2, year)).noise(noise).policy("tree-eager");
+        simulation.registry(stock::registry(Vec::new())).run().map(|outcome| outcome.makespan)
+    };
+    assert_eq!(run(30.0).expect("60 years can be counted"), year * 60);
+    let error = run(400.0).expect_err("800 years cannot").to_string();
+    assert!(error.contains("more than 73 years") && error.ends_with("may take 1.262e10 s"), "{error}");
 }
