@@ -223,6 +223,35 @@ fn data_that_will_not_be_used_is_written_home() {
     assert_eq!(outcome.makespan, Duration::from_millis(1));
 }
 
+/// Two values that a device wrote are not needed any more, and go home one after the other, while a core writes both.
+#[test]
+fn a_copy_that_a_write_has_overtaken_in_the_queue_is_not_begun() {
+    let mut graph = TaskGraph::new("overtaken");
+    let (fast, slow) = (graph.add_kind("fast"), graph.add_kind("slow"));
+    let data = [(); 2].map(|()| graph.add_data(Datum::new(1_000_000)));
+    for kind in [fast, slow] {
+        graph.add_task(Task::new(kind).access(data[0], AccessMode::Write).access(data[1], AccessMode::Write));
+    }
+    graph.wont_use.extend(data.map(|data| WontUse { submitted: 1, data }));
+    let (outcome, _) = run(&graph, &core_and_device(""), "tree-eager", 0).expect("it runs to the end");
+    assert_eq!((outcome.transfers, outcome.bytes), (1, 1_000_000));
+}
+
+#[test]
+fn data_is_written_home_beside_a_copy_that_a_write_has_overtaken() {
+    let mut graph = TaskGraph::new("twice");
+    let fast = graph.add_kind("fast");
+    let data = graph.add_data(Datum::new(1_000_000));
+    for submitted in [1, 2] {
+        graph.add_task(Task::new(fast).access(data, AccessMode::Write));
+        graph.wont_use.push(WontUse { submitted, data });
+    }
+    let (_, log) = run(&graph, &core_and_device(""), "tree-eager", 0).expect("it runs to the end");
+    // The first copy takes 1.1 ms from the end of the first task on, and the second task 1 ms.
+    let last = log.events.last().map(Stamped::to_string);
+    assert_eq!(last.as_deref(), Some("3200000 arrived data 0 from 1 to 0 (wont-use)"));
+}
+
 #[test]
 fn commuting_tasks_run_one_at_a_time_and_others_meanwhile() {
     let mut graph = TaskGraph::new("commute");

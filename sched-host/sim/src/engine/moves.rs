@@ -289,8 +289,9 @@ impl Engine<'_> {
         while let Some(data) = self.tasks.take_unwanted() {
             let Some(held) = &mut self.replicas else { continue };
             let Some(from) = held.wont_use(data) else { continue };
-            let home = held.home(data);
-            if self.moves.arriving(data, home).is_some() {
+            let (home, version) = (held.home(data), held.version(data));
+            let arriving = self.moves.arriving(data, home);
+            if arriving.is_some_and(|transfer| self.moves.get(transfer).version == version) {
                 held.unpin(data, from);
                 continue;
             }
@@ -332,14 +333,21 @@ impl Engine<'_> {
         self.start_transfer(from, to);
     }
 
-    /// Starts the most urgent transfer between two memory nodes, if none is under way.
+    /// Starts the most urgent transfer between two memory nodes, if none is under way. A copy that a write has overtaken
+    /// while it was queued is not begun.
     fn start_transfer(&mut self, from: MemoryNode, to: MemoryNode) {
-        let channel = self.moves.channel(from, to);
-        if channel.busy {
-            return;
-        }
-        let Some(transfer) = channel.queues.iter_mut().find_map(VecDeque::pop_front) else { return };
-        channel.busy = true;
+        let transfer = loop {
+            let channel = self.moves.channel(from, to);
+            if channel.busy {
+                return;
+            }
+            let Some(next) = channel.queues.iter_mut().find_map(VecDeque::pop_front) else { return };
+            if self.is_current(next) {
+                break next;
+            }
+            self.end_transfer(next);
+        };
+        self.moves.channel(from, to).busy = true;
         let started = self.now;
         let of = self.moves.get_mut(transfer);
         (of.under_way, of.began) = (true, started);
@@ -395,15 +403,30 @@ impl Engine<'_> {
         }
     }
 
+    /// Whether a copy of this transfer would be valid, as far as is known now.
+    fn is_current(&self, transfer: TransferId) -> bool {
+        let Move { data, version, .. } = *self.moves.get(transfer);
+        self.replicas.as_ref().is_none_or(|held| held.version(data) == version)
+    }
+
     fn finish_transfer(&mut self, transfer: TransferId) {
         self.report_transfer(transfer, Event::TransferEnded);
+        self.moves.done += 1;
+        self.moves.bytes += self.graph.data[self.moves.get(transfer).data.index()].bytes;
+        self.end_transfer(transfer);
+    }
+
+    /// Ends a transfer that has arrived, or that was overtaken before it began.
+    fn end_transfer(&mut self, transfer: TransferId) {
         let waiters = std::mem::take(&mut self.moves.get_mut(transfer).waiters);
         let Move { data, from, to, version, .. } = *self.moves.get(transfer);
         self.moves.free.push(transfer);
-        *self.moves.arriving_at(data, to) = NO_TRANSFER;
-        self.moves.done += 1;
+        // A later one may have been requested since a write overtook this.
+        let arriving = self.moves.arriving_at(data, to);
+        if *arriving == transfer {
+            *arriving = NO_TRANSFER;
+        }
         let Some(held) = &mut self.replicas else { return };
-        self.moves.bytes += held.bytes(data);
         let current = held.arrive(data, to, version);
         held.unpin(data, from);
         held.unpin(data, to);
