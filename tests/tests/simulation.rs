@@ -252,6 +252,38 @@ fn data_is_written_home_beside_a_copy_that_a_write_has_overtaken() {
     assert_eq!(last.as_deref(), Some("3200000 arrived data 0 from 1 to 0 (wont-use)"));
 }
 
+/// Tasks of the core, of 1 ms, and of the device, of 3 ms, use one value; the hint comes after some of them.
+#[test]
+fn a_hint_does_not_copy_data_that_is_still_used() {
+    let copies = |submission: &str, tasks: &[(&str, AccessMode)], hints: &[u32]| {
+        let machine = platform(&format!(
+            r#"memory "ram"
+            memory "gpu"
+            link "ram" "gpu" bandwidth="1 GB/s"
+            workers "cpu" arch="cpu" memory="ram"
+            workers "gpu" arch="cuda" memory="gpu"
+            overheads submission="{submission}"
+            kernel "slow" {{ on "cpu" time="1 ms" }}
+            kernel "fast" {{ on "gpu" time="3 ms" }}"#
+        ));
+        let mut graph = TaskGraph::new("hints");
+        let data = graph.add_data(Datum::new(1_000_000));
+        for (kind, mode) in tasks {
+            let kind = graph.add_kind(*kind);
+            graph.add_task(Task::new(kind).access(data, *mode));
+        }
+        graph.wont_use.extend(hints.iter().map(|submitted| WontUse { submitted: *submitted, data }));
+        let (_, log) = run(&graph, &machine, "tree-eager", 0).expect("it runs to the end");
+        let begins = log.events.iter().filter(|stamped| matches!(stamped.event, Event::TransferStarted(_)));
+        begins.map(|stamped| stamped.nanos).collect::<Vec<u64>>()
+    };
+    use AccessMode::{Read, Redux, Scratch, Write};
+    let nothing = [0_u64; 0];
+    assert_eq!(copies("10 us", &[("slow", Redux), ("fast", Redux)], &[1]), nothing, "it is used again");
+    assert_eq!(copies("10 us", &[("slow", Scratch), ("fast", Write)], &[1]), nothing, "it is used again");
+    assert_eq!(copies("4 ms", &[("fast", Write), ("fast", Read)], &[2, 2]), [7 * MS], "two hints for one value");
+}
+
 #[test]
 fn commuting_tasks_run_one_at_a_time_and_others_meanwhile() {
     let mut graph = TaskGraph::new("commute");
