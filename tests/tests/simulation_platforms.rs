@@ -2,8 +2,9 @@
 //! beyond all measure are refused rather than counted wrong.
 
 use proptest::prelude::*;
+use sched_core::MemoryNode;
 use sched_host::graph::generate::{Layered, cholesky, layered};
-use sched_host::graph::{Task, TaskGraph};
+use sched_host::graph::{AccessMode, Datum, Task, TaskGraph};
 use sched_host::policy::library;
 use sched_host::sim::{Noise, Platform, SimError, SimOutcome, Simulation};
 use sched_host::trace::Digest;
@@ -123,4 +124,26 @@ fn noise_that_takes_the_clock_beyond_its_range_is_refused() {
     assert_eq!(run(30.0).expect("60 years can be counted"), year * 60);
     let error = run(400.0).expect_err("800 years cannot").to_string();
     assert!(error.contains("more than 73 years") && error.ends_with("may take 1.262e10 s"), "{error}");
+}
+
+/// What no task accesses is never moved, so its size is not limited.
+#[test]
+fn data_that_no_task_accesses_may_be_of_any_size() {
+    let two = Platform::parse(
+        "two.kdl",
+        r#"platform "two" {
+            memory "ram"
+            memory "gpu"
+            link "ram" "gpu" bandwidth="1 GB/s"
+            workers "gpu" arch="cuda" memory="gpu"
+            kernel "k" { on "gpu" time="1 ms"; }
+        }"#,
+    );
+    let mut graph = TaskGraph::new("huge");
+    let kind = graph.add_kind("k");
+    graph.add_data(Datum { home: MemoryNode(1), ..Datum::new(u64::MAX) });
+    let room = graph.add_data(Datum::new(10));
+    graph.add_task(Task::new(kind).access(room, AccessMode::Scratch));
+    let (outcome, _) = simulated(&graph, &two.expect("it is sound"), "tree-eager", 1).expect("it runs");
+    assert_eq!((outcome.makespan, outcome.memories[1].peak), (Duration::from_millis(1), u64::MAX));
 }

@@ -29,7 +29,9 @@ struct NodeState {
     capacity: u64,
     /// Bytes of data at home there.
     home: u64,
+    /// Bytes of all else there.
     used: u64,
+    /// Largest sum of both.
     peak: u64,
     /// For each piece of data, the next one in the list of replicas that may be evicted; the last place is both ends of
     /// the list. Empty if the capacity is unlimited.
@@ -39,8 +41,13 @@ struct NodeState {
 }
 
 impl NodeState {
+    fn in_use(&self) -> u64 {
+        // Data that no task accesses may be of any size.
+        self.home.saturating_add(self.used)
+    }
+
     fn has_room(&self, bytes: u64) -> bool {
-        self.used.saturating_add(bytes) <= self.capacity
+        self.in_use().saturating_add(bytes) <= self.capacity
     }
 }
 
@@ -85,14 +92,14 @@ impl Replicas {
         let ends = DataId(data.len() as u32);
         let nodes = (0..).map(MemoryNode).zip(capacities).map(|(node, capacity)| {
             let at_home = data.iter().filter(|data| data.home == node);
-            let used = at_home.fold(0, |sum: u64, data| sum.saturating_add(data.bytes));
+            let home = at_home.fold(0, |sum: u64, data| sum.saturating_add(data.bytes));
             let (mut next, mut previous) = (Vec::new(), Vec::new());
             if capacity.is_some() {
                 next = vec![UNLISTED; data.len() + 1];
                 next[ends.index()] = ends;
                 previous.clone_from(&next);
             }
-            NodeState { capacity: capacity.unwrap_or(u64::MAX), home: used, used, peak: used, next, previous }
+            NodeState { capacity: capacity.unwrap_or(u64::MAX), home, used: 0, peak: home, next, previous }
         });
         let nodes: Vec<NodeState> = nodes.collect();
         let pins = vec![0; data.len() * nodes.len()];
@@ -159,7 +166,7 @@ impl Replicas {
     pub(super) fn take(&mut self, node: MemoryNode, bytes: u64) {
         let memory = &mut self.nodes[node.index()];
         memory.used += bytes;
-        memory.peak = memory.peak.max(memory.used);
+        memory.peak = memory.peak.max(memory.in_use());
     }
 
     /// Frees memory that was [taken](Self::take).
