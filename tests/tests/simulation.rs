@@ -8,7 +8,7 @@ use sched_host::graph::generate::{Layered, cholesky, layered};
 use sched_host::graph::{AccessMode, Datum, Lengths, Task, TaskGraph, TaskId, Where, WontUse};
 use sched_host::memory::Reason;
 use sched_host::policy::library;
-use sched_host::sim::platform::find;
+use sched_host::sim::platform::{Costs, find};
 use sched_host::sim::{Platform, SimError, SimOutcome, Simulation};
 use sched_host::trace::{Digest, Event, EventLog, Observer, Stamped};
 use sched_tests::{place, program, stock};
@@ -208,6 +208,21 @@ fn a_full_memory_writes_back_what_was_changed_and_forgets_the_rest() {
     let evictions = log.events.iter().filter(|stamped| is_eviction(stamped.event));
     assert_eq!(evictions.count(), 5, "what the last task wrote may stay");
     assert!(outcome.memories[1].peak <= 1_000_000, "{}", outcome.memories[1].peak);
+}
+
+/// Evictions that take no time follow each other within one step of the engine.
+#[test]
+fn a_task_may_need_the_room_of_any_number_of_others_where_transfers_are_free() {
+    let mut graph = TaskGraph::new("small ones, then a large one");
+    let fast = graph.add_kind("fast");
+    let each = 20_000;
+    for bytes in std::iter::repeat_n(50, each).chain([50 * each as u64]) {
+        let data = graph.add_data(Datum::new(bytes));
+        graph.add_task(Task::new(fast).access(data, AccessMode::Write));
+    }
+    let machine = core_and_device(r#"size="1 MB""#).with_costs(Costs::NoTransfer);
+    let (outcome, _) = run(&graph, &machine, "tree-eager", 0).expect("it runs to the end");
+    assert_eq!((outcome.transfers, outcome.makespan), (each as u64, Duration::from_millis(each as u64 + 1)));
 }
 
 #[test]

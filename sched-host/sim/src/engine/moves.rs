@@ -62,6 +62,8 @@ pub(super) struct Moves {
     arriving: Vec<TransferId>,
     /// Flights that wait for memory, by memory node.
     waiting: Vec<VecDeque<FlightId>>,
+    /// The memory nodes on which room is being made: bit *n* stands for memory node *n*.
+    evicting: u64,
     network: Network,
     arrived: Vec<TransferId>,
     /// Time at which memory can be allocated on a device again.
@@ -85,6 +87,7 @@ impl Moves {
             channels: (0..memories * memories).map(|_| Channel::default()).collect(),
             arriving: vec![NO_TRANSFER; if memories > 1 { data * memories } else { 0 }],
             waiting: vec![VecDeque::new(); memories],
+            evicting: 0,
             link_bytes: vec![0; network.links()],
             network,
             arrived: Vec::new(),
@@ -149,6 +152,9 @@ impl Engine<'_> {
 
     /// Gives memory to the flights that wait for it, in the order in which they came, until there is too little.
     pub(super) fn serve(&mut self, memory: MemoryNode) {
+        if self.moves.evicting & 1 << memory.0 != 0 {
+            return;
+        }
         while let Some(flight) = self.moves.waiting[memory.index()].front().copied() {
             if !self.reserve(flight, memory) {
                 break;
@@ -160,7 +166,30 @@ impl Engine<'_> {
 
     /// Reserves memory for all data of a flight, or for none. Returns whether there was enough.
     fn reserve(&mut self, flight: FlightId, memory: MemoryNode) -> bool {
-        let Engine { replicas: Some(held), backend, flights, moves, .. } = self else { return true };
+        loop {
+            match self.try_to_reserve(flight, memory) {
+                Room::Made => return true,
+                Room::WriteBack(data) if self.write_back(data, memory) => {}
+                Room::WriteBack(_) | Room::None => return false,
+            }
+        }
+    }
+
+    /// Writes home what must be evicted from a memory node, and is pinned there. Returns whether it has arrived, as it
+    /// does where transfers take no time.
+    fn write_back(&mut self, data: DataId, memory: MemoryNode) -> bool {
+        let Some(held) = &mut self.replicas else { return false };
+        let home = held.home(data);
+        held.pin(data, home);
+        self.moves.evicting |= 1 << memory.0;
+        self.request(data, Some(memory), home, Reason::Eviction, None);
+        self.moves.evicting &= !(1 << memory.0);
+        self.moves.arriving(data, home).is_none()
+    }
+
+    /// Reserves memory for all data of a flight, if there is room.
+    fn try_to_reserve(&mut self, flight: FlightId, memory: MemoryNode) -> Room {
+        let Engine { replicas: Some(held), backend, flights, moves, .. } = self else { return Room::Made };
         let flight = &mut flights[flight];
         let accesses = backend.accesses(flight.task);
         // The scratchpad of a task has memory of its own, beside a replica of the same data.
@@ -179,35 +208,29 @@ impl Engine<'_> {
                 needed += if is_first(accesses, at) { held.bytes(data) } else { 0 };
             }
         }
-        match held.make_room(memory, needed + scratch) {
-            Room::Made => {}
-            room => {
-                copies().for_each(|access| held.unpin(access.data, memory));
-                if let Room::WriteBack(data) = room {
-                    let home = held.home(data);
-                    held.pin(data, home);
-                    self.request(data, Some(memory), home, Reason::Eviction, None);
-                } else {
-                    let capacity = held.room_for_copies(memory);
-                    let away = |(at, access): &(usize, &Access)| {
-                        access.mode != AccessMode::Scratch
-                            && held.home(access.data) != memory
-                            && is_first(accesses, *at)
-                    };
-                    let bytes = accesses.iter().enumerate().filter(away).map(|(_, access)| held.bytes(access.data));
-                    let needed = bytes.sum::<u64>() + scratch;
-                    if needed > capacity {
-                        let memory = backend.platform.memories[memory.index()].name.clone();
-                        self.error = Some(SimError::Task { task: flight.task.0, memory, needed, capacity });
-                    }
-                }
-                return false;
+        let room = held.make_room(memory, needed + scratch);
+        if room != Room::Made {
+            copies().for_each(|access| held.unpin(access.data, memory));
+        }
+        if room == Room::None {
+            let capacity = held.room_for_copies(memory);
+            let away = |(at, access): &(usize, &Access)| {
+                access.mode != AccessMode::Scratch && held.home(access.data) != memory && is_first(accesses, *at)
+            };
+            let bytes = accesses.iter().enumerate().filter(away).map(|(_, access)| held.bytes(access.data));
+            let needed = bytes.sum::<u64>() + scratch;
+            if needed > capacity {
+                let memory = backend.platform.memories[memory.index()].name.clone();
+                self.error = Some(SimError::Task { task: flight.task.0, memory, needed, capacity });
             }
+        }
+        if room != Room::Made {
+            return room;
         }
         held.take(memory, scratch);
         flight.scratch = scratch;
         if are_allocated {
-            return true;
+            return Room::Made;
         }
         let cost = if backend.platform.memories[memory.index()].device { self.prices.allocation } else { 0 };
         for access in copies() {
@@ -216,7 +239,7 @@ impl Engine<'_> {
                 flight.allocated = moves.allocation;
             }
         }
-        true
+        Room::Made
     }
 
     /// Requests the data that a flight reads and that is not valid on its memory node.
