@@ -2,7 +2,8 @@
 //!
 //! Nanoseconds and bytes are counted in 64 bits. Before the simulation begins, both are added up as if every task ran
 //! alone where it takes longest and all of its data were transferred several times: if these sums are in range, no
-//! addition needs a check later.
+//! addition needs a check later. On a cluster the sums are those of each node, and nodes may wait for each other; so
+//! the clock is looked at too, before anything is added to it.
 
 use super::SimError;
 use super::lengths::Lengths;
@@ -13,6 +14,18 @@ use sched_graph::{TaskGraph, TaskId};
 /// Maximum number of nanoseconds (73 years), or bytes, of a simulation. Schedulers add expected lengths to times, so
 /// this is less than the clock's range.
 const MOST: f64 = (1u64 << 61) as f64;
+
+/// Latest time of the clock of a cluster, in nanoseconds; what a node adds is in range then.
+const LATEST: u64 = 1 << 62;
+
+/// Checks that something may happen at this time in nanoseconds.
+///
+/// # Errors
+/// [`SimError::TooLate`] if it is too late.
+#[inline]
+pub(super) fn check_time(time: u64) -> Result<(), SimError> {
+    if time > LATEST { Err(SimError::TooLate { years: LATEST as f64 / 1e9 / YEAR }) } else { Ok(()) }
+}
 
 /// Approximate maximum number of transfers of a piece of data for one task: there, back, and again if it was evicted in
 /// between.
