@@ -8,7 +8,7 @@ use sched_host::graph::generate::{Layered, cholesky, layered};
 use sched_host::graph::{AccessMode, Datum, Lengths, Task, TaskGraph, TaskId, Where, WontUse};
 use sched_host::memory::Reason;
 use sched_host::policy::library;
-use sched_host::sim::platform::find;
+use sched_host::sim::platform::{Costs, find};
 use sched_host::sim::{Platform, SimError, SimOutcome, Simulation};
 use sched_host::trace::{Digest, Event, EventLog, Observer, Stamped};
 use sched_tests::{place, program, stock};
@@ -210,6 +210,21 @@ fn a_full_memory_writes_back_what_was_changed_and_forgets_the_rest() {
     assert!(outcome.memories[1].peak <= 1_000_000, "{}", outcome.memories[1].peak);
 }
 
+/// Evictions that take no time follow each other within one step of the engine.
+#[test]
+fn a_task_may_need_the_room_of_any_number_of_others_where_transfers_are_free() {
+    let mut graph = TaskGraph::new("small ones, then a large one");
+    let fast = graph.add_kind("fast");
+    let each = 20_000;
+    for bytes in std::iter::repeat_n(50, each).chain([50 * each as u64]) {
+        let data = graph.add_data(Datum::new(bytes));
+        graph.add_task(Task::new(fast).access(data, AccessMode::Write));
+    }
+    let machine = core_and_device(r#"size="1 MB""#).with_costs(Costs::NoTransfer);
+    let (outcome, _) = run(&graph, &machine, "tree-eager", 0).expect("it runs to the end");
+    assert_eq!((outcome.transfers, outcome.makespan), (each as u64, Duration::from_millis(each as u64 + 1)));
+}
+
 #[test]
 fn data_that_will_not_be_used_is_written_home() {
     let mut graph = TaskGraph::new("done with it");
@@ -221,6 +236,67 @@ fn data_that_will_not_be_used_is_written_home() {
     let last = log.events.last().map(Stamped::to_string);
     assert_eq!(last.as_deref(), Some("2100000 arrived data 0 from 1 to 0 (wont-use)"));
     assert_eq!(outcome.makespan, Duration::from_millis(1));
+}
+
+/// Two values that a device wrote are not needed any more, and go home one after the other, while a core writes both.
+#[test]
+fn a_copy_that_a_write_has_overtaken_in_the_queue_is_not_begun() {
+    let mut graph = TaskGraph::new("overtaken");
+    let (fast, slow) = (graph.add_kind("fast"), graph.add_kind("slow"));
+    let data = [(); 2].map(|()| graph.add_data(Datum::new(1_000_000)));
+    for kind in [fast, slow] {
+        graph.add_task(Task::new(kind).access(data[0], AccessMode::Write).access(data[1], AccessMode::Write));
+    }
+    graph.wont_use.extend(data.map(|data| WontUse { submitted: 1, data }));
+    let (outcome, _) = run(&graph, &core_and_device(""), "tree-eager", 0).expect("it runs to the end");
+    assert_eq!((outcome.transfers, outcome.bytes), (1, 1_000_000));
+}
+
+#[test]
+fn data_is_written_home_beside_a_copy_that_a_write_has_overtaken() {
+    let mut graph = TaskGraph::new("twice");
+    let fast = graph.add_kind("fast");
+    let data = graph.add_data(Datum::new(1_000_000));
+    for submitted in [1, 2] {
+        graph.add_task(Task::new(fast).access(data, AccessMode::Write));
+        graph.wont_use.push(WontUse { submitted, data });
+    }
+    let (_, log) = run(&graph, &core_and_device(""), "tree-eager", 0).expect("it runs to the end");
+    // The first copy takes 1.1 ms from the end of the first task on, and the second task 1 ms.
+    let last = log.events.last().map(Stamped::to_string);
+    assert_eq!(last.as_deref(), Some("3200000 arrived data 0 from 1 to 0 (wont-use)"));
+}
+
+/// Tasks of the core, of 1 ms, and of the device, of 3 ms, use one value; the hint comes after some of them.
+#[test]
+fn a_hint_does_not_copy_data_that_is_still_used() {
+    let copies = |submission: &str, tasks: &[(&str, AccessMode)], hints: &[u32]| {
+        let machine = platform(&format!(
+            r#"memory "ram"
+            memory "gpu"
+            link "ram" "gpu" bandwidth="1 GB/s"
+            workers "cpu" arch="cpu" memory="ram"
+            workers "gpu" arch="cuda" memory="gpu"
+            overheads submission="{submission}"
+            kernel "slow" {{ on "cpu" time="1 ms" }}
+            kernel "fast" {{ on "gpu" time="3 ms" }}"#
+        ));
+        let mut graph = TaskGraph::new("hints");
+        let data = graph.add_data(Datum::new(1_000_000));
+        for (kind, mode) in tasks {
+            let kind = graph.add_kind(*kind);
+            graph.add_task(Task::new(kind).access(data, *mode));
+        }
+        graph.wont_use.extend(hints.iter().map(|submitted| WontUse { submitted: *submitted, data }));
+        let (_, log) = run(&graph, &machine, "tree-eager", 0).expect("it runs to the end");
+        let begins = log.events.iter().filter(|stamped| matches!(stamped.event, Event::TransferStarted(_)));
+        begins.map(|stamped| stamped.nanos).collect::<Vec<u64>>()
+    };
+    use AccessMode::{Read, Redux, Scratch, Write};
+    let nothing = [0_u64; 0];
+    assert_eq!(copies("10 us", &[("slow", Redux), ("fast", Redux)], &[1]), nothing, "it is used again");
+    assert_eq!(copies("10 us", &[("slow", Scratch), ("fast", Write)], &[1]), nothing, "it is used again");
+    assert_eq!(copies("4 ms", &[("fast", Write), ("fast", Read)], &[2, 2]), [7 * MS], "two hints for one value");
 }
 
 #[test]

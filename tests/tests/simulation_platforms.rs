@@ -2,10 +2,11 @@
 //! beyond all measure are refused rather than counted wrong.
 
 use proptest::prelude::*;
-use sched_host::graph::TaskGraph;
+use sched_core::MemoryNode;
 use sched_host::graph::generate::{Layered, cholesky, layered};
+use sched_host::graph::{AccessMode, Datum, Task, TaskGraph};
 use sched_host::policy::library;
-use sched_host::sim::{Platform, SimError, SimOutcome, Simulation};
+use sched_host::sim::{Noise, Platform, SimError, SimOutcome, Simulation};
 use sched_host::trace::Digest;
 use sched_tests::stock;
 use std::fmt::Write as _;
@@ -107,4 +108,42 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn noise_that_takes_the_clock_beyond_its_range_is_refused() {
+    let (year, mut graph) = (Duration::from_secs(31_557_600), TaskGraph::new("chain"));
+    let kind = graph.add_kind("k");
+    let first = graph.add_task(Task::new(kind));
+    graph.add_task(Task::new(kind).after(first));
+    let run = |factor: f64| {
+        let noise = Noise { bias: vec![("cpu".to_owned(), factor)], ..Noise::default() };
+        let simulation = Simulation::new(graph.clone(), Platform::flat(2, year)).noise(noise).policy("tree-eager");
+        simulation.registry(stock::registry(Vec::new())).run().map(|outcome| outcome.makespan)
+    };
+    assert_eq!(run(30.0).expect("60 years can be counted"), year * 60);
+    let error = run(400.0).expect_err("800 years cannot").to_string();
+    assert!(error.contains("more than 73 years") && error.ends_with("may take 1.262e10 s"), "{error}");
+}
+
+/// What no task accesses is never moved, so its size is not limited.
+#[test]
+fn data_that_no_task_accesses_may_be_of_any_size() {
+    let two = Platform::parse(
+        "two.kdl",
+        r#"platform "two" {
+            memory "ram"
+            memory "gpu"
+            link "ram" "gpu" bandwidth="1 GB/s"
+            workers "gpu" arch="cuda" memory="gpu"
+            kernel "k" { on "gpu" time="1 ms"; }
+        }"#,
+    );
+    let mut graph = TaskGraph::new("huge");
+    let kind = graph.add_kind("k");
+    graph.add_data(Datum { home: MemoryNode(1), ..Datum::new(u64::MAX) });
+    let room = graph.add_data(Datum::new(10));
+    graph.add_task(Task::new(kind).access(room, AccessMode::Scratch));
+    let (outcome, _) = simulated(&graph, &two.expect("it is sound"), "tree-eager", 1).expect("it runs");
+    assert_eq!((outcome.makespan, outcome.memories[1].peak), (Duration::from_millis(1), u64::MAX));
 }

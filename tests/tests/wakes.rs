@@ -1,10 +1,13 @@
 //! Wakes go to workers that can execute a task, and are counted.
 
 use sched_core::Arch;
+use sched_host::graph::{Task, TaskGraph};
 use sched_host::policy::library;
 use sched_host::runtime::{ReadWrite, Runtime};
+use sched_host::sim::{Platform, Simulation};
 use sched_tests::by_hand::{ByHand, Mixed};
 use sched_tests::stock;
+use std::time::Duration;
 
 /// Two CPU workers and two CUDA workers.
 const MACHINE: Mixed = Mixed { cpus: 2, gpus: 2 };
@@ -45,6 +48,33 @@ fn nobody_is_woken_where_those_who_can_run_it_are_awake() {
         }
         assert!(tree.woken().is_empty(), "{}", shipped.name);
         while [2, 3].into_iter().any(|worker| tree.pull(worker).is_some()) {}
+    }
+}
+
+/// The slow device is woken for a task that the policy then sends to the memory node of the fast one, whose first
+/// worker cannot execute it.
+#[test]
+fn a_task_that_one_worker_sends_to_others_wakes_one_that_can_execute_it() {
+    let machine = r#"platform "two devices" {
+        memory "ram"
+        memory "fast"
+        link "ram" "fast" bandwidth="10 GB/s"
+        workers "slow" arch="cuda" memory="ram"
+        workers "cpu" arch="cpu" memory="fast"
+        workers "fast" arch="cuda" memory="fast"
+        kernel "k" { on "slow" time="9 ms"; on "fast" time="1 ms"; }
+    }"#;
+    let machine = Platform::parse("test.kdl", machine).expect("it is sound");
+    let mut graph = TaskGraph::new("one");
+    let kind = graph.add_kind("k");
+    graph.add_task(Task::new(kind));
+    for shipped in library() {
+        let simulation = Simulation::new(graph.clone(), machine.clone()).policy(shipped.name);
+        let outcome = simulation.registry(stock::registry(Vec::new())).run();
+        let outcome = outcome.unwrap_or_else(|error| panic!("{}: {error}", shipped.name));
+        if shipped.name == "tree-heft-prio" {
+            assert_eq!(outcome.makespan, Duration::from_millis(1));
+        }
     }
 }
 

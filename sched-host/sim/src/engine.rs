@@ -21,6 +21,7 @@ use super::error::SimError;
 use super::memory::Replicas;
 use super::network::TransferId;
 use super::outcome::{LinkStats, MemoryStats, SimOutcome, WorkerStats};
+use super::overflow;
 use super::platform::Overheads;
 use agenda::Agenda;
 use contexts::{ChangeId, LiveContext};
@@ -192,6 +193,12 @@ impl<'a> Engine<'a> {
             return false;
         }
         let Some((time, action)) = self.agenda.pop() else { return false };
+        if self.mail.is_some()
+            && let Err(error) = overflow::check_time(time)
+        {
+            self.error = Some(error);
+            return true;
+        }
         self.set_now(time);
         self.events += 1;
         if let Some(Action::End(next) | Action::Host(next)) = self.agenda.peek() {

@@ -81,6 +81,13 @@ pub enum SimError {
         /// Range of the clock in years.
         years: f64,
     },
+    /// The clock of a cluster would overflow: each node is in its range, but they wait for each other.
+    #[error("the simulation goes on for more than {years:.0} years, the range of the clock")]
+    #[diagnostic(help("use shorter tasks, less data, or faster workers and links; check the units"))]
+    TooLate {
+        /// Range of the clock in years.
+        years: f64,
+    },
     /// The number of transferred bytes may overflow.
     #[error("the tasks access more data than can be counted; task {task} alone accesses {bytes:.3e} bytes")]
     #[diagnostic(help("use less data; check the units"))]

@@ -309,11 +309,11 @@ impl Simulation {
         if governed.is_none() {
             restrictions::check_contexts(&self.graph, &platform, &lengths, &contexts, &changes)?;
         }
-        overflow::check(&self.graph, &platform, &lengths)?;
+        let luck = self.noise.luck(&self.graph, &platform);
+        overflow::check(&self.graph, &platform, &lengths, luck.as_ref())?;
         let dependencies = self.dependencies.unwrap_or_else(|| Arc::new(self.graph.dependencies()));
         check_homes(&self.graph, &platform)?;
         let alone = contexts.len() == 1 && changes.is_empty() && governed.is_none();
-        let luck = self.noise.luck(&self.graph, &platform);
         let mut backend = SimBackend::new(self.graph, dependencies, platform, lengths, combined);
         backend.luck = luck;
         backend.tree_observer = self.tree_observer;

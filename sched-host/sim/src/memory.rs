@@ -17,6 +17,8 @@ struct DataState {
     bytes: u64,
     home: MemoryNode,
     copies: Coherence,
+    /// Number of accesses that are writing it.
+    writers: u32,
     /// Whether it will not be used any more.
     unwanted: bool,
 }
@@ -27,7 +29,9 @@ struct NodeState {
     capacity: u64,
     /// Bytes of data at home there.
     home: u64,
+    /// Bytes of all else there.
     used: u64,
+    /// Largest sum of both.
     peak: u64,
     /// For each piece of data, the next one in the list of replicas that may be evicted; the last place is both ends of
     /// the list. Empty if the capacity is unlimited.
@@ -37,8 +41,13 @@ struct NodeState {
 }
 
 impl NodeState {
+    fn in_use(&self) -> u64 {
+        // Data that no task accesses may be of any size.
+        self.home.saturating_add(self.used)
+    }
+
     fn has_room(&self, bytes: u64) -> bool {
-        self.used.saturating_add(bytes) <= self.capacity
+        self.in_use().saturating_add(bytes) <= self.capacity
     }
 }
 
@@ -75,20 +84,22 @@ impl Replicas {
         capacities: &[Option<u64>],
         published: Arc<Copies>,
     ) -> Replicas {
-        let state =
-            |(bytes, home): (u64, MemoryNode)| DataState { bytes, home, copies: Coherence::at(home), unwanted: false };
+        let state = |(bytes, home): (u64, MemoryNode)| {
+            let copies = Coherence::at(home);
+            DataState { bytes, home, copies, writers: 0, unwanted: false }
+        };
         let data: Vec<DataState> = data.map(state).collect();
         let ends = DataId(data.len() as u32);
         let nodes = (0..).map(MemoryNode).zip(capacities).map(|(node, capacity)| {
             let at_home = data.iter().filter(|data| data.home == node);
-            let used = at_home.fold(0, |sum: u64, data| sum.saturating_add(data.bytes));
+            let home = at_home.fold(0, |sum: u64, data| sum.saturating_add(data.bytes));
             let (mut next, mut previous) = (Vec::new(), Vec::new());
             if capacity.is_some() {
                 next = vec![UNLISTED; data.len() + 1];
                 next[ends.index()] = ends;
                 previous.clone_from(&next);
             }
-            NodeState { capacity: capacity.unwrap_or(u64::MAX), home: used, used, peak: used, next, previous }
+            NodeState { capacity: capacity.unwrap_or(u64::MAX), home, used: 0, peak: home, next, previous }
         });
         let nodes: Vec<NodeState> = nodes.collect();
         let pins = vec![0; data.len() * nodes.len()];
@@ -155,7 +166,7 @@ impl Replicas {
     pub(super) fn take(&mut self, node: MemoryNode, bytes: u64) {
         let memory = &mut self.nodes[node.index()];
         memory.used += bytes;
-        memory.peak = memory.peak.max(memory.used);
+        memory.peak = memory.peak.max(memory.in_use());
     }
 
     /// Frees memory that was [taken](Self::take).
@@ -217,12 +228,13 @@ impl Replicas {
         is_current
     }
 
-    /// Records a write to the replica on `node`, which invalidates all others.
+    /// Records the beginning of a write to the replica on `node`, which invalidates all others.
     pub(super) fn write(&mut self, data: DataId, node: MemoryNode) {
         let entry = &mut self.data[data.index()];
         let others = entry.copies.allocated() & !(1 << node.0) & !(1 << entry.home.0);
         entry.copies.write(node);
         self.published.set_valid(data, entry.copies.valid());
+        entry.writers += 1;
         entry.unwanted = false;
         for other in self.node_ids().filter(|other| others & 1 << other.0 != 0) {
             // Invalid replicas are evicted first.
@@ -230,9 +242,17 @@ impl Replicas {
         }
     }
 
-    /// Records that the data will not be used any more: its replicas are evicted first. If the only valid one is not at
-    /// home, it is pinned and must be written home; returns its node.
+    /// Records the end of a write.
+    pub(super) fn end_write(&mut self, data: DataId) {
+        self.data[data.index()].writers -= 1;
+    }
+
+    /// Records that the data will not be used any more, unless it is being written again: its replicas are evicted
+    /// first. If the only valid one is not at home, it is pinned and must be written home; returns its node.
     pub(super) fn wont_use(&mut self, data: DataId) -> Option<MemoryNode> {
+        if self.data[data.index()].writers > 0 {
+            return None;
+        }
         self.data[data.index()].unwanted = true;
         for node in self.node_ids() {
             self.list_anew(data, node);
@@ -396,6 +416,8 @@ mod tests {
         assert_eq!(replicas.make_room(DEVICE, 10), Room::Made);
         assert!(replicas.is_valid(A, DEVICE) && !replicas.is_valid(B, DEVICE));
         replicas.write(A, DEVICE);
+        assert_eq!(replicas.wont_use(A), None, "it is being written");
+        replicas.end_write(A);
         assert_eq!(replicas.wont_use(A), Some(DEVICE));
     }
 }

@@ -94,6 +94,11 @@ impl Luck {
         let factor = of_model * log_normal(self.deviation, [self.seed, 2, u64::from(task.0), class as u64]);
         (expected as f64 * factor.clamp(LIMITS.0, LIMITS.1)) as u64
     }
+
+    /// Nanoseconds that a task takes at most where `expected` are expected.
+    pub(super) fn longest(&self, graph: &TaskGraph, task: TaskId, expected: u64) -> u64 {
+        (0..self.classes).map(|class| self.nanos(graph, task, class, expected)).max().unwrap_or(expected)
+    }
 }
 
 /// A number of median 1 whose logarithm has this standard deviation, drawn for `what`.

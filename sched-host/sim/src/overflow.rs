@@ -2,10 +2,12 @@
 //!
 //! Nanoseconds and bytes are counted in 64 bits. Before the simulation begins, both are added up as if every task ran
 //! alone where it takes longest and all of its data were transferred several times: if these sums are in range, no
-//! addition needs a check later.
+//! addition needs a check later. On a cluster the sums are those of each node, and nodes may wait for each other; so
+//! the clock is looked at too, before anything is added to it.
 
 use super::SimError;
 use super::lengths::Lengths;
+use super::noise::Luck;
 use super::platform::Platform;
 use sched_graph::{TaskGraph, TaskId};
 
@@ -13,15 +15,32 @@ use sched_graph::{TaskGraph, TaskId};
 /// this is less than the clock's range.
 const MOST: f64 = (1u64 << 61) as f64;
 
+/// Latest time of the clock of a cluster, in nanoseconds; what a node adds is in range then.
+const LATEST: u64 = 1 << 62;
+
+/// Checks that something may happen at this time in nanoseconds.
+///
+/// # Errors
+/// [`SimError::TooLate`] if it is too late.
+#[inline]
+pub(super) fn check_time(time: u64) -> Result<(), SimError> {
+    if time > LATEST { Err(SimError::TooLate { years: LATEST as f64 / 1e9 / YEAR }) } else { Ok(()) }
+}
+
 /// Approximate maximum number of transfers of a piece of data for one task: there, back, and again if it was evicted in
 /// between.
 const MOVES: f64 = 4.0;
 
-/// Checks that time and bytes cannot overflow.
+/// Checks that time and bytes cannot overflow, also if kernels take what `luck` says.
 ///
 /// # Errors
 /// [`SimError::TooLong`] or [`SimError::TooLarge`] if they may.
-pub(super) fn check(graph: &TaskGraph, platform: &Platform, lengths: &Lengths) -> Result<(), SimError> {
+pub(super) fn check(
+    graph: &TaskGraph,
+    platform: &Platform,
+    lengths: &Lengths,
+    luck: Option<&Luck>,
+) -> Result<(), SimError> {
     let costs = &platform.overheads;
     let nanos = |times: &[std::time::Duration]| times.iter().map(|time| time.as_nanos() as f64).sum::<f64>();
     let each_task = nanos(&[costs.submission, costs.push, costs.wake_up, costs.kernel_queueing]);
@@ -36,7 +55,9 @@ pub(super) fn check(graph: &TaskGraph, platform: &Platform, lengths: &Lengths) -
         let data: f64 = task.accesses.iter().map(|access| sizes[access.data.index()]).sum();
         let accesses = task.accesses.len() as f64;
         let moving = data * slowest * farthest + latency * accesses;
-        let took = lengths.longest(id) as f64 + each_task + each_access * MOVES * accesses + moving * MOVES;
+        let expected = lengths.longest(id);
+        let kernel = luck.map_or(expected, |luck| luck.longest(graph, id, expected).max(expected));
+        let took = kernel as f64 + each_task + each_access * MOVES * accesses + moving * MOVES;
         time += took;
         bytes += data * MOVES;
         if took > longest.0 {
@@ -94,7 +115,8 @@ mod tests {
             graph.add_task(task);
         }
         let lengths = Lengths::new(&graph, platform, &[]).expect("a CPU can run it");
-        check(&graph, platform, &lengths).map_or_else(|error| error.to_string(), |()| "it can be counted".to_owned())
+        check(&graph, platform, &lengths, None)
+            .map_or_else(|error| error.to_string(), |()| "it can be counted".to_owned())
     }
 
     #[test]

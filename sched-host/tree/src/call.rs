@@ -20,8 +20,8 @@ pub(super) struct Call<'a> {
     pub(super) tree: &'a LiveTree,
     /// The worker that makes the call.
     pub(super) requester: Option<WorkerId>,
-    /// Architectures that can execute the tasks moved in this call, so that a wake goes to a suitable worker; all bits
-    /// if the call is no push.
+    /// Architectures that can execute the tasks moved in this call, so that a wake goes to a suitable worker. In a call
+    /// that is no push, all bits; but while a task is pushed on in it, those of that task and of what moves because of it.
     archs: Cell<u32>,
     /// Largest width of these tasks: combined workers up to this size are useful.
     width: Cell<u16>,
@@ -86,11 +86,13 @@ impl<'a> Call<'a> {
     }
 
     /// Notes the move of a task that these architectures can execute. It may differ from the pushed task: a component
-    /// that stores tasks sends others on.
+    /// that stores tasks sends others on. In a call that is no push, wakes are for this task until the
+    /// [end](Self::end_move) of its move: the first sleeper of all might be one that cannot execute it.
     #[inline]
-    pub(super) fn note_move(&self, slot: &Slot) {
+    pub(super) fn note_move(&self, slot: &Slot) -> Option<Unaimed> {
         let head = slot.head();
         let archs = head.archs.load(Relaxed);
+        let unaimed = (self.archs.get() == u32::MAX).then(|| self.take_aim());
         if archs == 0 {
             self.note_restriction(head);
         }
@@ -99,12 +101,29 @@ impl<'a> Call<'a> {
         if self.deferred.is_some_and(|(pushed, _)| pushed != slot.id()) {
             self.others.set(true);
         }
+        unaimed
+    }
+
+    fn take_aim(&self) -> Unaimed {
+        self.archs.set(0);
+        self.width.set(0);
+        Unaimed { restriction: self.restriction.replace(0) }
+    }
+
+    /// Notes that the task which moved has arrived, with all that moved because of it.
+    #[inline]
+    pub(super) fn end_move(&self, unaimed: Option<Unaimed>) {
+        let Some(Unaimed { restriction }) = unaimed else { return };
+        self.archs.set(u32::MAX);
+        self.width.set(u16::MAX);
+        if restriction != 0 {
+            self.restriction.set(both(restriction, self.restriction.get()));
+        }
     }
 
     #[cold]
     fn note_restriction(&self, head: &TaskHead) {
-        let (noted, moved) = (self.restriction.get(), head.restriction());
-        self.restriction.set(if noted == 0 || noted == moved { moved } else { SEVERAL });
+        self.restriction.set(both(head.restriction(), self.restriction.get()));
     }
 
     /// Whether a restricted task moved in this call.
@@ -169,6 +188,17 @@ impl<'a> Call<'a> {
         self.depth.set(depth + 1);
         Some(Hop { depth: &self.depth })
     }
+}
+
+/// The set of workers that restricts the tasks of two sets, of which the second may be none.
+fn both(one: u64, other: u64) -> u64 {
+    if other == 0 || one == other { one } else { SEVERAL }
+}
+
+/// A call that is no push, in which a task moves: the restrictions of those that moved before.
+#[must_use = "wakes are for one task until the end of its move"]
+pub(super) struct Unaimed {
+    restriction: u64,
 }
 
 /// One hop; its drop returns to the hop above.

@@ -33,9 +33,10 @@ impl LiveTree {
         };
         let node = self.node(to);
         call.forget_time();
-        call.note_move(slot);
+        let unaimed = call.note_move(slot);
         slot.hold(task, node.number);
         let answer = self.give(call, node, task, slot);
+        call.end_move(unaimed);
         match Slot::of(answer.refused) {
             Some(slot) => {
                 slot.hold(answer.refused, self.first.of(from));

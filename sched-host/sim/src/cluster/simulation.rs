@@ -184,11 +184,11 @@ impl ClusterSimulation {
         let combined = if has_teams { platform.combined_members() } else { Vec::new() };
         let lengths = Lengths::new(&graph, &platform, &combined)?;
         restrictions::check(&graph, &platform, &lengths)?;
-        overflow::check(&graph, &platform, &lengths)?;
-        check_homes(&graph, &platform)?;
-        let dependencies = graph.dependencies();
         let noise = Noise { seed: fold(self.noise.seed, u64::from(numbers.rank)), ..self.noise.clone() };
         let luck = noise.luck(&graph, &platform);
+        overflow::check(&graph, &platform, &lengths, luck.as_ref())?;
+        check_homes(&graph, &platform)?;
+        let dependencies = graph.dependencies();
         let mut backend = SimBackend::new(Arc::new(graph), Arc::new(dependencies), platform, lengths, combined);
         backend.luck = luck;
         backend.tree_observer = self.tree_observer.clone().map(|observer| {

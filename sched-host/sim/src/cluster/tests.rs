@@ -365,6 +365,24 @@ fn wrong_owners_and_nodes_are_named() {
     insta::assert_snapshot!(refused(start(&graph, &mixed).owners(vec![0, 0, 1])), @"node 1 of the cluster: the platform `gpu` cannot run `syrk` (1 task, first task 1)");
 }
 
+#[test]
+fn nodes_that_wait_for_each_other_beyond_the_range_of_the_clock_are_refused() {
+    let (nodes, mut graph) = (12, TaskGraph::new("relay"));
+    let kind = graph.add_kind("k");
+    for node in 0..nodes {
+        let data = graph.add_data(Datum::new(8));
+        let task = Task::new(kind).access(data, AccessMode::Write);
+        graph.add_task(graph.ids().last().into_iter().fold(task, Task::after));
+        assert_eq!(data.index(), node);
+    }
+    let run = |years: u64| {
+        let cluster = flat(nodes, 1, years * 31_557_600_000_000);
+        start(&graph, &cluster).owners((0..nodes).collect()).run().map(|outcome| outcome.total.makespan.as_secs())
+    };
+    assert_eq!(run(12).expect("144 years can be counted") / 31_557_600, 144);
+    insta::assert_snapshot!(run(60).expect_err("720 years cannot"), @"node 2 of the cluster: the simulation goes on for more than 146 years, the range of the clock");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -62,6 +62,8 @@ pub(super) struct Moves {
     arriving: Vec<TransferId>,
     /// Flights that wait for memory, by memory node.
     waiting: Vec<VecDeque<FlightId>>,
+    /// The memory nodes on which room is being made: bit *n* stands for memory node *n*.
+    evicting: u64,
     network: Network,
     arrived: Vec<TransferId>,
     /// Time at which memory can be allocated on a device again.
@@ -85,6 +87,7 @@ impl Moves {
             channels: (0..memories * memories).map(|_| Channel::default()).collect(),
             arriving: vec![NO_TRANSFER; if memories > 1 { data * memories } else { 0 }],
             waiting: vec![VecDeque::new(); memories],
+            evicting: 0,
             link_bytes: vec![0; network.links()],
             network,
             arrived: Vec::new(),
@@ -149,6 +152,9 @@ impl Engine<'_> {
 
     /// Gives memory to the flights that wait for it, in the order in which they came, until there is too little.
     pub(super) fn serve(&mut self, memory: MemoryNode) {
+        if self.moves.evicting & 1 << memory.0 != 0 {
+            return;
+        }
         while let Some(flight) = self.moves.waiting[memory.index()].front().copied() {
             if !self.reserve(flight, memory) {
                 break;
@@ -160,7 +166,30 @@ impl Engine<'_> {
 
     /// Reserves memory for all data of a flight, or for none. Returns whether there was enough.
     fn reserve(&mut self, flight: FlightId, memory: MemoryNode) -> bool {
-        let Engine { replicas: Some(held), backend, flights, moves, .. } = self else { return true };
+        loop {
+            match self.try_to_reserve(flight, memory) {
+                Room::Made => return true,
+                Room::WriteBack(data) if self.write_back(data, memory) => {}
+                Room::WriteBack(_) | Room::None => return false,
+            }
+        }
+    }
+
+    /// Writes home what must be evicted from a memory node, and is pinned there. Returns whether it has arrived, as it
+    /// does where transfers take no time.
+    fn write_back(&mut self, data: DataId, memory: MemoryNode) -> bool {
+        let Some(held) = &mut self.replicas else { return false };
+        let home = held.home(data);
+        held.pin(data, home);
+        self.moves.evicting |= 1 << memory.0;
+        self.request(data, Some(memory), home, Reason::Eviction, None);
+        self.moves.evicting &= !(1 << memory.0);
+        self.moves.arriving(data, home).is_none()
+    }
+
+    /// Reserves memory for all data of a flight, if there is room.
+    fn try_to_reserve(&mut self, flight: FlightId, memory: MemoryNode) -> Room {
+        let Engine { replicas: Some(held), backend, flights, moves, .. } = self else { return Room::Made };
         let flight = &mut flights[flight];
         let accesses = backend.accesses(flight.task);
         // The scratchpad of a task has memory of its own, beside a replica of the same data.
@@ -179,35 +208,29 @@ impl Engine<'_> {
                 needed += if is_first(accesses, at) { held.bytes(data) } else { 0 };
             }
         }
-        match held.make_room(memory, needed + scratch) {
-            Room::Made => {}
-            room => {
-                copies().for_each(|access| held.unpin(access.data, memory));
-                if let Room::WriteBack(data) = room {
-                    let home = held.home(data);
-                    held.pin(data, home);
-                    self.request(data, Some(memory), home, Reason::Eviction, None);
-                } else {
-                    let capacity = held.room_for_copies(memory);
-                    let away = |(at, access): &(usize, &Access)| {
-                        access.mode != AccessMode::Scratch
-                            && held.home(access.data) != memory
-                            && is_first(accesses, *at)
-                    };
-                    let bytes = accesses.iter().enumerate().filter(away).map(|(_, access)| held.bytes(access.data));
-                    let needed = bytes.sum::<u64>() + scratch;
-                    if needed > capacity {
-                        let memory = backend.platform.memories[memory.index()].name.clone();
-                        self.error = Some(SimError::Task { task: flight.task.0, memory, needed, capacity });
-                    }
-                }
-                return false;
+        let room = held.make_room(memory, needed + scratch);
+        if room != Room::Made {
+            copies().for_each(|access| held.unpin(access.data, memory));
+        }
+        if room == Room::None {
+            let capacity = held.room_for_copies(memory);
+            let away = |(at, access): &(usize, &Access)| {
+                access.mode != AccessMode::Scratch && held.home(access.data) != memory && is_first(accesses, *at)
+            };
+            let bytes = accesses.iter().enumerate().filter(away).map(|(_, access)| held.bytes(access.data));
+            let needed = bytes.sum::<u64>() + scratch;
+            if needed > capacity {
+                let memory = backend.platform.memories[memory.index()].name.clone();
+                self.error = Some(SimError::Task { task: flight.task.0, memory, needed, capacity });
             }
+        }
+        if room != Room::Made {
+            return room;
         }
         held.take(memory, scratch);
         flight.scratch = scratch;
         if are_allocated {
-            return true;
+            return Room::Made;
         }
         let cost = if backend.platform.memories[memory.index()].device { self.prices.allocation } else { 0 };
         for access in copies() {
@@ -216,7 +239,7 @@ impl Engine<'_> {
                 flight.allocated = moves.allocation;
             }
         }
-        true
+        Room::Made
     }
 
     /// Requests the data that a flight reads and that is not valid on its memory node.
@@ -289,8 +312,9 @@ impl Engine<'_> {
         while let Some(data) = self.tasks.take_unwanted() {
             let Some(held) = &mut self.replicas else { continue };
             let Some(from) = held.wont_use(data) else { continue };
-            let home = held.home(data);
-            if self.moves.arriving(data, home).is_some() {
+            let (home, version) = (held.home(data), held.version(data));
+            let arriving = self.moves.arriving(data, home);
+            if arriving.is_some_and(|transfer| self.moves.get(transfer).version == version) {
                 held.unpin(data, from);
                 continue;
             }
@@ -332,14 +356,21 @@ impl Engine<'_> {
         self.start_transfer(from, to);
     }
 
-    /// Starts the most urgent transfer between two memory nodes, if none is under way.
+    /// Starts the most urgent transfer between two memory nodes, if none is under way. A copy that a write has overtaken
+    /// while it was queued is not begun.
     fn start_transfer(&mut self, from: MemoryNode, to: MemoryNode) {
-        let channel = self.moves.channel(from, to);
-        if channel.busy {
-            return;
-        }
-        let Some(transfer) = channel.queues.iter_mut().find_map(VecDeque::pop_front) else { return };
-        channel.busy = true;
+        let transfer = loop {
+            let channel = self.moves.channel(from, to);
+            if channel.busy {
+                return;
+            }
+            let Some(next) = channel.queues.iter_mut().find_map(VecDeque::pop_front) else { return };
+            if self.is_current(next) {
+                break next;
+            }
+            self.end_transfer(next);
+        };
+        self.moves.channel(from, to).busy = true;
         let started = self.now;
         let of = self.moves.get_mut(transfer);
         (of.under_way, of.began) = (true, started);
@@ -395,15 +426,30 @@ impl Engine<'_> {
         }
     }
 
+    /// Whether a copy of this transfer would be valid, as far as is known now.
+    fn is_current(&self, transfer: TransferId) -> bool {
+        let Move { data, version, .. } = *self.moves.get(transfer);
+        self.replicas.as_ref().is_none_or(|held| held.version(data) == version)
+    }
+
     fn finish_transfer(&mut self, transfer: TransferId) {
         self.report_transfer(transfer, Event::TransferEnded);
+        self.moves.done += 1;
+        self.moves.bytes += self.graph.data[self.moves.get(transfer).data.index()].bytes;
+        self.end_transfer(transfer);
+    }
+
+    /// Ends a transfer that has arrived, or that was overtaken before it began.
+    fn end_transfer(&mut self, transfer: TransferId) {
         let waiters = std::mem::take(&mut self.moves.get_mut(transfer).waiters);
         let Move { data, from, to, version, .. } = *self.moves.get(transfer);
         self.moves.free.push(transfer);
-        *self.moves.arriving_at(data, to) = NO_TRANSFER;
-        self.moves.done += 1;
+        // A later one may have been requested since a write overtook this.
+        let arriving = self.moves.arriving_at(data, to);
+        if *arriving == transfer {
+            *arriving = NO_TRANSFER;
+        }
         let Some(held) = &mut self.replicas else { return };
-        self.moves.bytes += held.bytes(data);
         let current = held.arrive(data, to, version);
         held.unpin(data, from);
         held.unpin(data, to);

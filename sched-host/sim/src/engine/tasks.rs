@@ -41,8 +41,11 @@ impl HintId {
 struct Hints {
     /// The hints, in the order of submission.
     all: Vec<WontUse>,
-    /// For each hint, the number of tasks that must end before it holds, plus one until it is submitted.
+    /// For each hint, the number of tasks that must end before it holds, plus one until it is submitted, and one until
+    /// the last hint before it that names the same data holds.
     left: Vec<u32>,
+    /// The next hint that names the same data.
+    following: Vec<Option<HintId>>,
     /// Pairs of a task and a hint that waits for it, in the order of the tasks.
     holds: Vec<Hold>,
     /// The hint to be submitted next.
@@ -236,6 +239,7 @@ impl Hints {
             all: graph.wont_use.clone(),
             // One for the submission.
             left: vec![1; graph.wont_use.len()],
+            following: vec![None; graph.wont_use.len()],
             holds: Vec::new(),
             next: HintId(0),
             unwanted: Vec::new(),
@@ -246,7 +250,12 @@ impl Hints {
         // For each piece of data, its hints in the order of submission.
         let mut by_data: BTreeMap<DataId, Vec<HintId>> = BTreeMap::new();
         for (hint, spec) in (0..).map(HintId).zip(&graph.wont_use) {
-            by_data.entry(spec.data).or_default().push(hint);
+            let of_data = by_data.entry(spec.data).or_default();
+            if let Some(before) = of_data.last() {
+                hints.following[before.index()] = Some(hint);
+                hints.left[hint.index()] += 1;
+            }
+            of_data.push(hint);
         }
         for (task, spec) in graph.ids().zip(&graph.tasks) {
             for access in &spec.accesses {
@@ -261,10 +270,15 @@ impl Hints {
     }
 
     fn settle(&mut self, hint: HintId) {
-        let left = &mut self.left[hint.index()];
-        *left -= 1;
-        if *left == 0 {
+        let mut settled = Some(hint);
+        while let Some(hint) = settled {
+            let left = &mut self.left[hint.index()];
+            *left -= 1;
+            if *left > 0 {
+                return;
+            }
             self.unwanted.push(self.all[hint.index()].data);
+            settled = self.following[hint.index()];
         }
     }
 

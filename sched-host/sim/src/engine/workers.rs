@@ -304,6 +304,9 @@ impl Engine<'_> {
             replicas.give_back(memory, scratch);
             for access in self.backend.accesses(task).iter().filter(|access| access.mode != AccessMode::Scratch) {
                 replicas.unpin(access.data, memory);
+                if access.mode.writes() {
+                    replicas.end_write(access.data);
+                }
             }
         }
         self.dismiss(ended);

@@ -76,8 +76,9 @@ impl Platform {
     ///   at the beginning. On a device, the allocation of memory has a cost. With `copied-by-workers=#true`, data that
     ///   is fetched ahead from it or to it takes its time from the worker beside it, not from a copy engine.
     /// - `switch "pci"`: a place where links meet.
-    /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s" shared=#true`: the link between two
-    ///   places in both directions, which share bandwidth only if `shared`. Transfers take the route of least latency.
+    /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s"`: the link between two places in both
+    ///   directions. With `shared=#true` instead of `back` they share the bandwidth. Transfers take the route of least
+    ///   latency.
     /// - `sharing "latency"`: simultaneous transfers share a link in proportion to 1/latency of their routes; `"even"`,
     ///   the default, gives each the same ([`Sharing`]).
     /// - `workers "cpu" count=9 arch="cpu" memory="ram" package=0 speed=1.0 pipeline=1`: workers of a class.
@@ -394,6 +395,11 @@ impl<'a> Builder<'a> {
                 .at(open.span(), "again here")
                 .help("write one link: `back` is the bandwidth in the other direction");
             return open.report(finding);
+        }
+        if shared && back.is_some_and(|back| Some(back) != there) {
+            let finding = Finding::error("`shared` is for one bandwidth, and `back` is another");
+            let finding = finding.at(open.span(), "of this link");
+            return open.report(finding.help("leave out `shared`, or `back`"));
         }
         let Some(there) = there else { return };
         let (back, latency) = (back.unwrap_or(there), latency.as_nanos() as u64);

@@ -274,6 +274,30 @@ fn what_contradicts_itself_is_said() {
 }
 
 #[test]
+fn what_says_nothing_without_another_is_said() {
+    let text = r#"platform "x" {
+    memory "ram"
+    memory "gpu"
+    link "ram" "gpu" bandwidth="6 GB/s" back="5 GB/s" shared=#true
+    workers "cpu" memory="ram"
+    kernel "a" { on "cpu" time="1 ms" overhead="5 us"; }
+    kernel "b" { on "cpu" time="1 ms" a=0.1; }
+    kernel "c" { on "cpu" { at "0 B" "1 us"; at "1 MB" "1 ms"; }; }
+}"#;
+    insta::assert_snapshot!(errors(text).join("\n"), @"
+    4:5: `shared` is for one bandwidth, and `back` is another
+    6:18: `overhead` goes with `gflops`
+    7:18: `a` and `b` go together
+    8:29: a time is given for 0 bytes
+    ");
+    let right = text
+        .replace("5 GB", "6 GB")
+        .replace("time=\"1 ms\" o", "gflops=1.0 o")
+        .replace("time=\"1 ms\" a=0.1", "a=0.1 b=1.0");
+    Platform::parse("mine.kdl", &right.replace("0 B", "8 B")).expect("it is sound");
+}
+
+#[test]
 fn no_few_lines_make_parts_without_end() {
     let text = r#"platform "x" { memory "ram"; workers "cpu"
     repeat 1024 { repeat 1024 { repeat 1024 { switch "s{}" } } }

@@ -136,6 +136,19 @@ fn kernel_time(on: &mut NodeReader<'_>, node: &KdlNode) -> Option<KernelTime> {
     let overhead = on.quantity("overhead", quantity::parse_time, TIME).unwrap_or_default();
     let gflops = on.positive("gflops");
     let power = on.positive("a").zip(on.number("b"));
+    let alone = match () {
+        () if on.has("overhead") && !on.has("gflops") => Some("`overhead` goes with `gflops`"),
+        () if on.has("a") != on.has("b") => Some("`a` and `b` go together"),
+        () => None,
+    };
+    if let Some(alone) = alone {
+        let span = on.span();
+        on.report(
+            Finding::error(alone)
+                .at(span, "of this one")
+                .help("write `gflops=10.0 overhead=\"5 us\"`, or `a=0.1 b=1.5`"),
+        );
+    }
     let mut measured = Vec::new();
     let mut sizes = HashSet::new();
     for at in node.iter_children() {
@@ -147,6 +160,11 @@ fn kernel_time(on: &mut NodeReader<'_>, node: &KdlNode) -> Option<KernelTime> {
         let mut open = on.reader().open(at, &AT);
         let bytes = open.quantity_argument(0, quantity::parse_size, SIZE);
         let time = open.quantity_argument(1, quantity::parse_time, TIME);
+        if bytes == Some(0) {
+            let span = open.span();
+            let finding = Finding::error("a time is given for 0 bytes").at(span, "here");
+            open.report(finding.help("give it for more: between sizes, times are interpolated by their logarithms"));
+        }
         if let (Some(bytes), Some(time)) = (bytes.filter(|bytes| *bytes > 0), time) {
             if !sizes.insert(bytes) {
                 let span = open.span();
