@@ -1,0 +1,129 @@
+//! Callbacks are called by the thread that ends a task, a worker or a thread of the program, and may do the same on both.
+
+use sched_host::runtime::{Builder, Context, Outcome, Runtime, WhenFull, Write};
+use sched_tests::stock::{EAGER, builder, policy};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+fn impatient(workers: usize) -> Builder {
+    builder(EAGER, workers, Vec::new()).quiet_period(Duration::from_millis(20))
+}
+
+/// A runtime that takes one task at a time.
+fn bounded() -> Arc<Runtime> {
+    Arc::new(impatient(1).bound_tasks(1, WhenFull::Wait).build().expect("the runtime starts"))
+}
+
+#[test]
+fn what_a_callback_submits_is_taken_on_any_thread() {
+    let runtime = bounded();
+    let set = runtime.codelet::<(Write<u64>,), ()>("set").cpu("set", |_, (x,)| *x += 1).build();
+    let x = runtime.register(0);
+    let (send, receive) = channel();
+    let submit = || {
+        let (runtime, set, x, send) = (Arc::downgrade(&runtime), set.clone(), x.clone(), send.clone());
+        move || {
+            let runtime = runtime.upgrade().expect("it is there");
+            send.send(runtime.task(&set, (&x,)).submit().map(|_| ())).expect("it is heard");
+        }
+    };
+    // This thread holds the data, so it is the one that lets go of it.
+    let held = runtime.write(&x).expect("it is computed");
+    let (callback, of_access) = (submit(), submit());
+    let task = runtime.task(&set, (&x,)).on_end(move |_| callback()).submit().expect("there is room");
+    assert!(runtime.cancel(task));
+    drop(held);
+    receive.recv().expect("it is called").expect("the task whose end is told is not over before");
+    runtime.wait_all().expect("every task runs");
+    let held = runtime.write(&x).expect("it is computed");
+    runtime.acquire_write(&x, move |_| of_access()).expect("it is its own");
+    runtime.task(&set, (&x,)).submit().expect("there is room");
+    drop(held);
+    receive.recv().expect("it is called").expect("the task behind it waits for its return");
+    runtime.wait_all().expect("every task runs");
+    let held = runtime.write(&x).expect("it is computed");
+    let of_lease = submit();
+    runtime.lease_write(&x, move |_| of_lease()).expect("it is its own");
+    runtime.task(&set, (&x,)).submit().expect("there is room");
+    drop(held);
+    receive.recv().expect("it is called").expect("the task behind it waits for its return");
+    runtime.wait_all().expect("every task runs");
+    assert_eq!(*runtime.read(&x).expect("it is computed"), 5);
+}
+
+#[test]
+fn arguments_may_submit_when_they_are_dropped() {
+    /// Submits a task when it is dropped.
+    struct Submits(Box<dyn Fn() + Send>);
+    impl Drop for Submits {
+        fn drop(&mut self) {
+            self.0();
+        }
+    }
+    let runtime = bounded();
+    let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
+    let fail = runtime.codelet::<(), Submits>("fail").cpu("fail", |_, ()| Err("unlucky")).build();
+    let (send, receive) = channel();
+    let inner = Arc::downgrade(&runtime);
+    let submit = move || {
+        let runtime = inner.upgrade().expect("it is there");
+        send.send(runtime.task(&nothing, ()).submit().map(|_| ())).expect("it is heard");
+    };
+    runtime.task_with(&fail, Submits(Box::new(submit)), ()).submit().expect("there is room");
+    receive.recv().expect("they are dropped").expect("the task that they belong to is not over before");
+    assert!(runtime.wait_all().is_err(), "it failed");
+}
+
+#[test]
+fn callbacks_have_the_context_of_their_task_on_any_thread() {
+    let runtime = Arc::new(impatient(2).build().expect("the runtime starts"));
+    let other = runtime.context("other").policy_value(policy(EAGER)).workers([1]).build();
+    let other = other.expect("the policy is sound");
+    let set = runtime.codelet::<(Write<u64>,), ()>("set").cpu("set", |_, (x,)| *x += 1).build();
+    let x = runtime.register(0);
+    let held = runtime.write(&x).expect("it is computed");
+    let (inner, again) = (Arc::downgrade(&runtime), set.clone());
+    let callback = move |_: &Outcome| {
+        let runtime = inner.upgrade().expect("it is there");
+        let y = runtime.register(0);
+        runtime.task(&again, (&y,)).submit().expect("the task is sound");
+        let waits = catch_unwind(AssertUnwindSafe(|| drop(runtime.wait_all())));
+        let text = waits.expect_err("it would wait for itself").downcast_ref::<String>().cloned();
+        assert!(text.is_some_and(|text| text.contains("which might wait for itself")));
+        runtime.task(&again, (&y,)).submit().expect("the task is sound");
+    };
+    let task = runtime.task(&set, (&x,)).context(&other).on_end(callback).submit().expect("the task is sound");
+    assert!(runtime.cancel(task));
+    drop(held);
+    runtime.wait_all().expect("the tasks of the callback run");
+    assert_eq!(other.stats().submitted, 3, "its own, and two of its callback");
+}
+
+#[test]
+fn a_callback_may_drop_the_runtime_on_any_thread() {
+    let runtime = impatient(1).build().expect("the runtime starts");
+    // Before its drop takes what is left for stalled, it asks.
+    assert!(runtime.quiet_hook(|_| true));
+    let (send, receive) = channel();
+    let tell = move |_: &Context<'_>, (x,): (&mut u64,)| {
+        *x = 1;
+        send.send(()).expect("it is heard");
+    };
+    let tell = runtime.codelet::<(Write<u64>,), ()>("tell").cpu("tell", tell).build();
+    let x = runtime.register(0);
+    let (give, take) = channel();
+    runtime.lease_write(&x, move |lease| give.send(lease).expect("it is taken")).expect("it is its own");
+    let lease = take.recv().expect("it has come");
+    let place: Arc<Mutex<Option<Runtime>>> = Arc::default();
+    let ends = Arc::clone(&place);
+    let callback = move |_: &Outcome| drop(ends.lock().unwrap().take());
+    let task = runtime.task(&tell, (&x,)).on_end(callback).submit().expect("the task is sound");
+    runtime.task(&tell, (&x,)).submit().expect("the task is sound");
+    assert!(runtime.cancel(task));
+    drop(tell);
+    *place.lock().unwrap() = Some(runtime);
+    drop(lease);
+    receive.recv().expect("the task behind it runs");
+}
