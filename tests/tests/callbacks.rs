@@ -1,10 +1,12 @@
 //! Callbacks are called by the thread that ends a task, a worker or a thread of the program, and may do the same on both.
 
-use sched_host::runtime::{Builder, Context, Outcome, Runtime, WhenFull, Write};
+use sched_host::runtime::{Builder, Context, Handle, Lease, Outcome, ReadWrite, Runtime, WhenFull, Write};
 use sched_tests::stock::{EAGER, builder, policy};
+use std::cell::{OnceCell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 fn impatient(workers: usize) -> Builder {
@@ -126,4 +128,46 @@ fn a_callback_may_drop_the_runtime_on_any_thread() {
     *place.lock().unwrap() = Some(runtime);
     drop(lease);
     receive.recv().expect("the task behind it runs");
+}
+
+/// What a thread keeps for itself may be the last to name a runtime, or hold the turn that others wait for.
+#[test]
+fn threads_end_with_what_they_keep() {
+    thread_local! {
+        static RUNTIME: OnceCell<Runtime> = const { OnceCell::new() };
+        static LEASE: RefCell<Option<Lease<Handle<u64>>>> = const { RefCell::new(None) };
+    }
+    for is_worker in [false, true] {
+        let (send, receive) = channel();
+        let body = move || {
+            let builder = builder(EAGER, 2, Vec::new());
+            let builder = if is_worker { builder.main_worker() } else { builder };
+            let use_it = |runtime: &OnceCell<Runtime>| {
+                let runtime = runtime.get_or_init(|| builder.build().expect("the runtime starts"));
+                let tell = move |_: &Context<'_>, (x,): (&mut u64,)| {
+                    *x += 1;
+                    send.send(*x).expect("it is heard");
+                };
+                let tell = runtime.codelet::<(ReadWrite<u64>,), ()>("tell").cpu("tell", tell).build();
+                let x = runtime.register(0);
+                runtime.task(&tell, (&x,)).submit().expect("the task is sound");
+                assert_eq!(*runtime.read(&x).expect("it is computed"), 1);
+                runtime.task(&tell, (&x,)).submit().expect("the task is sound");
+            };
+            RUNTIME.with(use_it);
+        };
+        thread::spawn(body).join().expect("the thread ends");
+        assert_eq!(receive.iter().collect::<Vec<u64>>(), [1, 2]);
+    }
+    let runtime = Arc::new(builder(EAGER, 2, Vec::new()).build().expect("the runtime starts"));
+    let (inner, (send, receive)) = (Arc::clone(&runtime), channel());
+    let body = move || {
+        let x = inner.register(0);
+        inner.lease_write(&x, |lease| drop(lease)).expect("it is its own");
+        inner.lease_read(&x, |lease| LEASE.set(Some(lease))).expect("it is its own");
+        inner.lease_write(&x, move |_| send.send(()).expect("it is heard")).expect("it is its own");
+    };
+    thread::spawn(body).join().expect("the thread ends");
+    receive.recv().expect("the next one has its turn");
+    runtime.wait_all().expect("nothing is left");
 }
