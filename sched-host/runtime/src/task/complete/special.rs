@@ -108,7 +108,10 @@ impl Core {
                     self.own_accesses.ended.fetch_add(1, SeqCst);
                     scratch.ending.push((slot, Outcome::Done));
                 }
-                Some(ready) => self.noting_ends(scratch, || ready(&Outcome::Done)),
+                // It drops what it has: a waker may be among that, code of an executor.
+                Some(ready) => self.noting_ends(scratch, || {
+                    aside(&task.slot.head().sequence, "the drop of a waker", || ready(&Outcome::Done));
+                }),
                 None => {}
             }
             return false;
