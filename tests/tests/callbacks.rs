@@ -1,4 +1,4 @@
-//! Callbacks are called by the thread that ends a task, a worker or a thread of the program, and may do the same on both.
+//! Callbacks are called by the thread that ends a task, a worker or one of the program, and may do the same on both.
 
 use sched_host::runtime::{Builder, Context, Handle, Lease, Outcome, ReadWrite, Runtime, WhenFull, Write};
 use sched_tests::stock::{EAGER, builder, policy};

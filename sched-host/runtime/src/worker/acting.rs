@@ -1,5 +1,5 @@
-//! Threads that act for a task without being the worker that executes it: they call its callback, drop its arguments, or
-//! are members of its team. What tasks may do, and what they must not, holds for them too.
+//! Threads that act for a task without being the worker that executes it: they call its callback, drop its arguments,
+//! or are members of its team. What tasks may do, and what they must not, holds for them too.
 
 use super::{THIS, executed_here, main_worker};
 use crate::context::RestoreCurrent;
@@ -42,8 +42,8 @@ pub(super) fn context_here(core: &Core) -> Option<ContextId> {
     TASK.get().filter(|(runtime, _)| *runtime == core.id).map(|(_, context)| context)
 }
 
-/// Whether this thread must return for `core` to go on: it is one of its workers, acts for one of its tasks, or is called
-/// back since its turn at data has come.
+/// Whether this thread must return for `core` to go on: it is one of its workers, acts for one of its tasks, or is
+/// called back since its turn at data has come.
 pub(crate) fn is_needed_by(core: &Core) -> bool {
     let is_worker = || THIS.get().is_some_and(|(runtime, _)| runtime == core.id);
     is_worker() || main_worker::outer_worker(core).is_some() || executed_here(core).is_some() || core.is_in_access()
