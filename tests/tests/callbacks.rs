@@ -1,21 +1,16 @@
 //! Callbacks are called by the thread that ends a task, a worker or one of the program, and may do the same on both.
 
-use sched_host::runtime::{Builder, Context, Handle, Lease, Outcome, ReadWrite, Runtime, WhenFull, Write};
+use sched_host::runtime::{Context, Handle, Lease, Outcome, ReadWrite, Runtime, WhenFull, Write};
 use sched_tests::stock::{EAGER, builder, policy};
 use std::cell::{OnceCell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
-
-fn impatient(workers: usize) -> Builder {
-    builder(EAGER, workers, Vec::new()).quiet_period(Duration::from_millis(20))
-}
 
 /// A runtime that takes one task at a time.
 fn bounded() -> Arc<Runtime> {
-    Arc::new(impatient(1).bound_tasks(1, WhenFull::Wait).build().expect("the runtime starts"))
+    Arc::new(builder(EAGER, 1, Vec::new()).bound_tasks(1, WhenFull::Wait).build().expect("the runtime starts"))
 }
 
 #[test]
@@ -80,7 +75,7 @@ fn arguments_may_submit_when_they_are_dropped() {
 
 #[test]
 fn callbacks_have_the_context_of_their_task_on_any_thread() {
-    let runtime = Arc::new(impatient(2).build().expect("the runtime starts"));
+    let runtime = Arc::new(builder(EAGER, 2, Vec::new()).build().expect("the runtime starts"));
     let other = runtime.context("other").policy_value(policy(EAGER)).workers([1]).build();
     let other = other.expect("the policy is sound");
     let set = runtime.codelet::<(Write<u64>,), ()>("set").cpu("set", |_, (x,)| *x += 1).build();
@@ -105,7 +100,7 @@ fn callbacks_have_the_context_of_their_task_on_any_thread() {
 
 #[test]
 fn a_callback_may_drop_the_runtime_on_any_thread() {
-    let runtime = impatient(1).build().expect("the runtime starts");
+    let runtime = builder(EAGER, 1, Vec::new()).build().expect("the runtime starts");
     // Before its drop takes what is left for stalled, it asks.
     assert!(runtime.quiet_hook(|_| true));
     let (send, receive) = channel();
@@ -163,7 +158,7 @@ fn threads_end_with_what_they_keep() {
     let (inner, (send, receive)) = (Arc::clone(&runtime), channel());
     let body = move || {
         let x = inner.register(0);
-        inner.lease_write(&x, |lease| drop(lease)).expect("it is its own");
+        inner.lease_write(&x, drop).expect("it is its own");
         inner.lease_read(&x, |lease| LEASE.set(Some(lease))).expect("it is its own");
         inner.lease_write(&x, move |_| send.send(()).expect("it is heard")).expect("it is its own");
     };

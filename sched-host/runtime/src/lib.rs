@@ -81,8 +81,8 @@ use worker::Worker;
 /// A running runtime: workers, and the tree that schedules for them.
 ///
 /// Dropping it waits for all tasks, stores the performance models, and stops the workers; if one of its own tasks or
-/// callbacks drops it, it ends after that. Tasks are submitted through [`Submitter`], to which it derefs; a submitter that
-/// outlives the runtime accepts no more tasks ([`SubmitError::Ended`]).
+/// callbacks drops it, it ends after that. Tasks are submitted through [`Submitter`], to which it derefs; a submitter
+/// that outlives the runtime accepts no more tasks ([`SubmitError::Ended`]).
 pub struct Runtime {
     submitter: Submitter,
     /// Threads of the workers, and those that fetch data ahead of tasks.

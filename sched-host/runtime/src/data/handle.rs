@@ -80,8 +80,8 @@ fn keep<T: Send + Sync + 'static>(last: Last<Head<T>, Value<T>>) {
     Submitter { core }.enter_turn(&header, AccessMode::ReadWrite, rare);
 }
 
-/// A witness that a handle is made for a task. Those of the program are owners, which lend; what a task is given is none,
-/// and a program that got one could lend what nobody keeps.
+/// A witness that a handle is made for a task. Those of the program are owners, which lend; what a task is given is
+/// none, and a program that got one could lend what nobody keeps.
 ///
 /// ```compile_fail,E0061
 /// # fn f(x: sched_runtime::Handle<u64>) {
