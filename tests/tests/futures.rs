@@ -1,13 +1,14 @@
 //! Tasks and data are awaited as futures, by any executor.
 
-use sched_host::runtime::{DataError, Outcome, ReadWrite};
+use sched_host::runtime::{DataError, Outcome, ReadWrite, Runtime};
 use sched_tests::hold::Hold;
 use sched_tests::stock::{EAGER, SHAPES, runtime};
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
-use std::task::{Context, Poll, Wake};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use std::thread::{self, Thread};
 
 struct Unpark(Thread, AtomicU64);
@@ -188,4 +189,67 @@ fn a_task_of_the_runtime_does_not_await() {
     runtime.task(&nested, ()).submit().expect("the task is sound");
     let report = runtime.wait_all().expect_err("it panics").to_string();
     assert!(report.contains("data is waited for by a task of the same runtime"), "{report}");
+}
+
+/// A waker is code of the executor: its last one drops the futures of the task that it wakes.
+struct Owner {
+    _owned: Mutex<Pin<Box<dyn Future<Output = Outcome> + Send>>>,
+}
+
+impl Wake for Owner {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn a_waker_may_drop_other_futures_where_it_is_replaced_or_dropped() {
+    // For its lifetime: the futures are dropped by wakers, which have none.
+    let runtime: &'static Runtime = Box::leak(Box::new(runtime(EAGER, 1)));
+    let add = runtime.codelet::<(ReadWrite<u64>,), ()>("add").cpu("add", |_, (x,)| *x += 1).build();
+    let x = runtime.register(0);
+    let held = runtime.write(&x).expect("it is good");
+    let task = runtime.task(&add, (&x,)).submit().expect("the task is sound");
+    let owner = || -> Waker {
+        let owned: Pin<Box<dyn Future<Output = Outcome> + Send>> = Box::pin(runtime.ended(task));
+        Arc::new(Owner { _owned: Mutex::new(owned) }).into()
+    };
+    let mut future = Box::pin(runtime.ended(task));
+    for waker in [owner(), owner(), Waker::noop().clone(), owner()] {
+        assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    drop(future);
+    drop(held);
+    runtime.wait_all().expect("the task runs");
+}
+
+#[test]
+fn a_waker_that_panics_keeps_no_turn() {
+    /// Panics when it is dropped.
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {}
+    }
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("the drop of a waker");
+        }
+    }
+    static TABLE: RawWakerVTable = RawWakerVTable::new(|_| panic!("the clone of a waker"), |_| {}, |_| {}, |_| {});
+    // SAFETY: the functions use no data, and are those of any thread.
+    let unsound = unsafe { Waker::from_raw(RawWaker::new(std::ptr::null(), &TABLE)) };
+    let runtime = runtime(EAGER, 1);
+    let add = runtime.codelet::<(ReadWrite<u64>,), ()>("add").cpu("add", |_, (x,)| *x += 1).build();
+    let x = runtime.register(0);
+    let busy = Hold::new(&runtime).worker();
+    runtime.task(&add, (&x,)).submit().expect("the task is sound");
+    let mut futures = [Box::pin(runtime.write_async(&x)), Box::pin(runtime.write_async(&x))];
+    let poll = AssertUnwindSafe(|| drop(futures[0].as_mut().poll(&mut Context::from_waker(&unsound))));
+    assert!(catch_unwind(poll).is_err(), "it cannot be cloned");
+    let panics = Arc::new(Panics);
+    let waker = Arc::clone(&panics).into();
+    assert!(futures[1].as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    // The last one is that which the future leaves.
+    drop((panics, waker));
+    drop((futures, busy));
+    runtime.task(&add, (&x,)).submit().expect("the task is sound");
+    runtime.wait_all().expect("every task runs, and the worker is there still");
 }

@@ -2,7 +2,7 @@
 //!
 //! A file of its own, with one test: it counts the memory of the whole process.
 
-use sched_host::runtime::{Codelet, Outcome, Read, ReadWrite, Runtime};
+use sched_host::runtime::{Codelet, Outcome, Plan, Read, ReadWrite, Runtime};
 use sched_tests::stock;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
@@ -88,8 +88,14 @@ fn what_is_dropped_is_freed() {
         let task = runtime.task(&nothing(&runtime), ()).deadline(Instant::now()).submit().unwrap();
         assert!(matches!(runtime.wait(task).unwrap(), Outcome::Cancelled(_)));
     });
-    let is_little = |bytes: &i64| *bytes < 2 * MANY * 4;
-    assert!([exchanged, recorded, late].iter().all(is_little), "{exchanged}, {recorded}, {late}: 4 bytes a round");
+    let (array, add) = (runtime.array(vec![0; 8]), add_to_array(&runtime));
+    let parts = array.partition(&Plan::ranges(2)).unwrap();
+    let late_on_parts = growth_of_many(|| {
+        let task = runtime.task(&add, (&parts[0],)).deadline(Instant::now()).submit().unwrap();
+        assert!(matches!(runtime.wait(task).unwrap(), Outcome::Cancelled(_)));
+    });
+    let grown = [exchanged, recorded, late, late_on_parts];
+    assert!(grown.iter().all(|bytes| *bytes < 2 * MANY * 4), "{grown:?}: 4 bytes a round");
 }
 
 /// Bytes by which memory grows in many rounds. What is kept of a round in a list, which grows by doubling, is seen here
@@ -111,6 +117,10 @@ fn scale(runtime: &Runtime) -> Scale {
 
 fn nothing(runtime: &Runtime) -> Codelet<()> {
     runtime.codelet("nothing").cpu("nothing", |_, ()| {}).build()
+}
+
+fn add_to_array(runtime: &Runtime) -> Codelet<(ReadWrite<[u64]>,)> {
+    runtime.codelet("add").cpu("add", |_, (x,): (&mut [u64],)| x.iter_mut().for_each(|x| *x += 1)).build()
 }
 
 /// Replays with other data each time, and the same constant, which nobody writes.

@@ -390,3 +390,25 @@ fn scratchpads_are_the_runtimes_own_and_named_once() {
     submit(&first, &[&second]).expect("the task is sound");
     runtime.wait_all().expect("it runs");
 }
+
+#[test]
+fn an_error_that_panics_when_it_is_dropped_fails_its_task() {
+    #[derive(Debug)]
+    struct Unlucky;
+    impl std::fmt::Display for Unlucky {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("unlucky")
+        }
+    }
+    impl Drop for Unlucky {
+        fn drop(&mut self) {
+            panic!("the drop of an error");
+        }
+    }
+    let runtime = runtime(EAGER, 1);
+    let fail = runtime.codelet::<(), ()>("fail").cpu("fail", |_, ()| Err::<(), _>(Unlucky)).build();
+    let task = runtime.task(&fail, ()).submit().expect("the task is sound");
+    let outcome = runtime.wait(task).expect("it ends");
+    assert!(matches!(&outcome, Outcome::Failed(why) if why.message == "the drop of an error"), "{outcome:?}");
+    assert!(runtime.wait_all().is_err(), "it failed");
+}

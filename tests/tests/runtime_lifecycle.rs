@@ -4,7 +4,7 @@ use sched_core::Offer;
 use sched_host::context::ContextError;
 use sched_host::runtime::{Context, Handle, ReadWrite, Runtime, Submitter, Write};
 use sched_tests::bad::Bad;
-use sched_tests::stock::{EAGER, SHAPES, builder, runtime};
+use sched_tests::stock::{EAGER, SHAPES, builder, policy, runtime};
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -184,6 +184,20 @@ fn a_stalled_runtime_lets_go_of_what_it_has() {
         runtime.task(&nothing, ()).submit().expect("the task is sound");
     }
     runtime.wait_all().expect("every task runs");
+}
+
+#[test]
+fn a_runtime_that_stalls_before_a_lease_comes_lets_go_of_it() {
+    let held = Arc::new(());
+    let runtime = builder(EAGER, 1, Vec::new()).quiet_period(Duration::from_millis(20)).build().expect("it starts");
+    let nobody = runtime.context("nobody").policy_value(policy(EAGER)).workers([]).build().expect("it is sound");
+    let keep = runtime.codelet::<(ReadWrite<Arc<()>>,), ()>("keep").cpu("keep", |_, _| {}).build();
+    let value = runtime.register(Arc::clone(&held));
+    runtime.task(&keep, (&value,)).context(&nobody).submit().expect("it waits for a worker");
+    let kept = Arc::clone(&held);
+    runtime.lease_read(&value, move |_| drop(kept)).expect("it is the runtime's own");
+    drop((value, keep, nobody, runtime));
+    assert_eq!(Arc::strong_count(&held), 1);
 }
 
 #[test]

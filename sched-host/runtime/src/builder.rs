@@ -260,7 +260,8 @@ impl Builder {
     }
 
     /// Bounds the tasks that are submitted and have not ended, in all contexts: so a program that submits faster than
-    /// workers execute uses memory in proportion to the bound. Tasks that tasks submit are counted, but always taken.
+    /// workers execute uses memory in proportion to the bound. What tasks and callbacks submit is counted, but always
+    /// taken.
     /// Several threads, or a replay, may exceed the bound by what they submit at once. 0 counts as 1.
     ///
     /// ```

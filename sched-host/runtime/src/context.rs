@@ -288,7 +288,12 @@ impl RestoreCurrent {
 
     /// For a thread of the program that is a worker of this runtime until then.
     pub(crate) fn after_tasks_of(runtime: u64) -> RestoreCurrent {
-        RestoreCurrent::after(Current { runtime, number: ContextId::DEFAULT, serial: None })
+        RestoreCurrent::after_tasks_in(runtime, ContextId::DEFAULT)
+    }
+
+    /// For a thread that acts for a task of this context until then.
+    pub(crate) fn after_tasks_in(runtime: u64, number: ContextId) -> RestoreCurrent {
+        RestoreCurrent::after(Current { runtime, number, serial: None })
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) mod view;
 pub(crate) mod whole;
 
 pub use self::handle::Handle;
-pub(crate) use self::handle::{Begun, InOrder, LastTurn};
+pub(crate) use self::handle::{Begun, InOrder, LastTurn, OfTask};
 use self::loan::{LentValue, Loan};
 use self::plain::Plain;
 pub(crate) use self::plain::{Reading, Writing};

@@ -80,9 +80,9 @@ use worker::Worker;
 
 /// A running runtime: workers, and the tree that schedules for them.
 ///
-/// Dropping it waits for all tasks, stores the performance models, and stops the workers; if one of its own tasks drops
-/// it, it ends after that task. Tasks are submitted through [`Submitter`], to which it derefs; a submitter that
-/// outlives the runtime accepts no more tasks ([`SubmitError::Ended`]).
+/// Dropping it waits for all tasks, stores the performance models, and stops the workers; if one of its own tasks or
+/// callbacks drops it, it ends after that. Tasks are submitted through [`Submitter`], to which it derefs; a submitter
+/// that outlives the runtime accepts no more tasks ([`SubmitError::Ended`]).
 pub struct Runtime {
     submitter: Submitter,
     /// Threads of the workers, and those that fetch data ahead of tasks.
@@ -357,8 +357,8 @@ impl Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         let (core, threads, claim) = (Arc::clone(&self.core), std::mem::take(&mut self.threads), self.claim.take());
-        // A task cannot wait for its own end, so another thread ends the runtime.
-        if worker::executed_here(&self.core).is_some() || wait::acquire::is_in_callback(&self.core) {
+        // Neither a task nor a callback can wait for its own end, so another thread ends the runtime.
+        if worker::acting::is_needed_by(&self.core) {
             let ends = std::thread::Builder::new().name("runtime-end".to_owned());
             if let Err(error) = ends.spawn(move || end(&core, threads, claim)) {
                 tracing::error!("the runtime goes on, since no thread could be made to end it: {error}");

@@ -73,11 +73,11 @@ impl Core {
 
     /// Panics inside a task, which might wait for itself.
     pub(crate) fn refuse_inside(&self, what: &str) {
-        assert!(executed_here(self).is_none(), "{what} by a task of the same runtime, which might wait for itself");
         assert!(
             !is_in_callback(self),
             "{what} by a callback that has data of the same runtime: it might wait for itself"
         );
+        assert!(executed_here(self).is_none(), "{what} by a task of the same runtime, which might wait for itself");
     }
 
     pub(crate) fn wait_all(&self) -> Result<(), RunError> {

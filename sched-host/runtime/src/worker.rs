@@ -1,5 +1,6 @@
 //! The thread of a worker: look for tasks, execute them, sleep.
 
+pub(crate) mod acting;
 pub(crate) mod main_worker;
 pub(crate) mod notes;
 pub(crate) mod progression;
@@ -62,11 +63,11 @@ pub(crate) fn this_worker(core: &Core) -> Option<WorkerId> {
     THIS.get().filter(|(runtime, _)| *runtime == core.id).map(|(_, worker)| worker)
 }
 
-/// The context of the task that this thread executes for `core`, by its number.
+/// The context of the task that this thread executes for `core`, or [acts](acting) for, by its number.
 pub(crate) fn executed_here(core: &Core) -> Option<ContextId> {
-    let worker = this_worker(core).or_else(|| main_worker::outer_worker(core))?;
-    let executing = core.counters[worker.index()].executing.get()?;
-    Some(core.records.get(executing).context())
+    let worker = this_worker(core).or_else(|| main_worker::outer_worker(core));
+    let executing = worker.and_then(|worker| core.counters[worker.index()].executing.get());
+    executing.map(|slot| core.records.get(slot).context()).or_else(|| acting::context_here(core))
 }
 
 /// The stay of a thread as a worker.

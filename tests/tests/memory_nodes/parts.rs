@@ -365,6 +365,29 @@ fn data_without_elements_has_an_order_and_may_be_bad() {
     runtime.wait_all().expect_err("two have failed");
 }
 
+/// As at the end of a loop, where nothing is left of what the steps divide.
+#[test]
+fn a_task_may_name_the_whole_and_a_part_without_elements() {
+    let runtime = one_node(1);
+    let count = |context: &Context<'_, ()>, (to, rest): (&mut [u64], &[u64])| {
+        assert!(rest.is_empty() && context.worker.0 == 0);
+        to.iter_mut().for_each(|to| *to += 1);
+    };
+    let count = runtime.codelet::<(ReadWrite<[u64]>, Read<[u64]>), ()>("count").cpu("count", count).build();
+    let look = |_: &Context<'_, ()>, (from, rest): (&[u64], &mut [u64])| assert!(from == [2; 4] && rest.is_empty());
+    let look = runtime.codelet::<(Read<[u64]>, Write<[u64]>), ()>("look").cpu("look", look).build();
+    let x = runtime.array(vec![0; 4]);
+    let rest = &x.partition(&Plan::ranges(5)).expect("the plan fits")[4];
+    for _ in 0..2 {
+        runtime.task(&count, (&x, rest)).submit().expect("they do not overlap");
+    }
+    runtime.task(&look, (&x, rest)).submit().expect("they do not overlap");
+    let recording = runtime.record(|recorder| recorder.task(&count, (&x, rest)).submit().map(drop));
+    runtime.replay(&recording.expect("they do not overlap")).expect("nothing else is replayed");
+    runtime.wait_all().expect("none waits for itself");
+    assert_eq!(*runtime.read(&x).expect("it is computed"), [3; 4]);
+}
+
 /// Parts have a turn each among tasks that commute on them: those of overlapping parts wait for each other.
 #[test]
 fn tasks_that_commute_on_overlapping_parts_run_one_after_the_other() {

@@ -3,11 +3,12 @@
 mod kernels;
 
 use sched_core::{Arch, WorkerId};
-use sched_host::runtime::{Builder, Codelet, Context, Outcome, ReadWrite, RunError, Runtime, Write};
+use sched_host::runtime::{Builder, Codelet, Context, Outcome, ReadWrite, RunError, Runtime, WhenFull, Write};
 use sched_host::topology::Topology;
 use sched_tests::conformance::Origin;
 use sched_tests::hold::Hold;
 use sched_tests::stock;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
@@ -288,4 +289,26 @@ fn the_books_tell_when_workers_should_be_free() {
     drop(held);
     runtime.wait_all().expect("every task runs");
     assert!(runtime.expectations().iter().all(|of| of.length.is_zero()));
+}
+
+#[test]
+fn every_member_of_a_team_submits_and_waits_as_its_task_does() {
+    let runtime = four(CHOICE).bound_tasks(1, WhenFull::Refuse).build().expect("the runtime starts");
+    let runtime = Arc::new(runtime);
+    let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
+    let (inner, seen) = (Arc::downgrade(&runtime), Arc::new(Mutex::new(Vec::new())));
+    let note = Arc::clone(&seen);
+    let submit = move |context: &Context<'_>, ()| {
+        let runtime = inner.upgrade().expect("it is there");
+        let is_taken = runtime.task(&nothing, ()).submit().is_ok();
+        // What waits would wait for its own task.
+        let is_refused = catch_unwind(AssertUnwindSafe(|| runtime.read(&runtime.register(0)).is_ok())).is_err();
+        note.lock().expect("nobody panics").push((context.team().rank(), is_taken, is_refused));
+    };
+    let submit = runtime.codelet::<(), ()>("submit").cpu_spmd("submit_spmd", 4, submit).build();
+    runtime.task(&submit, ()).sched_data(1).submit().expect("there is room");
+    runtime.wait_all().expect("every task runs");
+    let mut seen = std::mem::take(&mut *seen.lock().expect("nobody panics"));
+    seen.sort_unstable();
+    assert_eq!(seen, [0, 1, 2, 3].map(|rank| (rank, true, true)));
 }

@@ -1,6 +1,6 @@
 //! Typed accesses of a codelet: what a kernel receives for each handle.
 
-use crate::data::{Begun, DataHeader, Handle, InOrder, PadId, Reading, Scratchpad, Writing};
+use crate::data::{Begun, DataHeader, Handle, InOrder, OfTask, PadId, Reading, Scratchpad, Writing};
 use parking_lot::{MappedMutexGuard, MutexGuard};
 use sched_core::WorkerId;
 use sched_graph::AccessMode;
@@ -28,14 +28,14 @@ pub trait Access: 'static {
     fn visit_pads(_handle: &Self::Handle, _visitor: &mut dyn FnMut(PadId)) {}
     /// The handle of a task in an order of its own.
     #[doc(hidden)]
-    fn own(handle: &Self::Handle) -> Self::Handle {
+    fn own(handle: &Self::Handle, _of_task: &OfTask) -> Self::Handle {
         handle.clone()
     }
     /// The handle of a task in the order of the data.
     #[doc(hidden)]
     #[inline(always)]
     fn lend(handle: &Self::Handle, _in_order: &InOrder) -> Self::Handle {
-        Self::own(handle)
+        Self::own(handle, &OfTask(()))
     }
     #[doc(hidden)]
     fn visit<'h>(handle: &'h Self::Handle, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
@@ -67,8 +67,8 @@ impl<T: Send + Sync + 'static> Access for Read<T> {
     type Guard<'a> = Reading<'a, T>;
     type View<'a> = &'a T;
 
-    fn own(handle: &Handle<T>) -> Handle<T> {
-        handle.to_use()
+    fn own(handle: &Handle<T>, of_task: &OfTask) -> Handle<T> {
+        handle.to_use(of_task)
     }
 
     #[inline(always)]
@@ -97,8 +97,8 @@ macro_rules! writing_access {
             type Guard<'a> = Writing<'a, T>;
             type View<'a> = &'a mut T;
 
-            fn own(handle: &Handle<T>) -> Handle<T> {
-                handle.to_use()
+            fn own(handle: &Handle<T>, of_task: &OfTask) -> Handle<T> {
+                handle.to_use(of_task)
             }
 
             #[inline(always)]
@@ -158,8 +158,8 @@ impl<A: Access> Access for Many<A> {
         handles.iter().for_each(|handle| A::visit_pads(handle, visitor));
     }
 
-    fn own(handles: &Vec<A::Handle>) -> Vec<A::Handle> {
-        handles.iter().map(A::own).collect()
+    fn own(handles: &Vec<A::Handle>, of_task: &OfTask) -> Vec<A::Handle> {
+        handles.iter().map(|handle| A::own(handle, of_task)).collect()
     }
 
     fn lend(handles: &Vec<A::Handle>, in_order: &InOrder) -> Vec<A::Handle> {
@@ -206,7 +206,7 @@ pub trait AccessList: 'static {
 
     /// The handles of a task in an order of its own.
     #[doc(hidden)]
-    fn own(passed: Self::Passed<'_>) -> Self::Handles;
+    fn own(passed: Self::Passed<'_>, of_task: &OfTask) -> Self::Handles;
     /// The handles of a task in the order of its data.
     #[doc(hidden)]
     fn lend(passed: Self::Passed<'_>, in_order: &InOrder) -> Self::Handles;
@@ -237,8 +237,8 @@ macro_rules! access_list {
                 $($access::visit_pads(*$value, visitor);)*
             }
 
-            fn own(($($value,)*): Self::Passed<'_>) -> Self::Handles {
-                ($($access::own($value),)*)
+            fn own(($($value,)*): Self::Passed<'_>, of_task: &OfTask) -> Self::Handles {
+                ($($access::own($value, of_task),)*)
             }
 
             #[inline(always)]

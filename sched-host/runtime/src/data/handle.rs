@@ -80,6 +80,17 @@ fn keep<T: Send + Sync + 'static>(last: Last<Head<T>, Value<T>>) {
     Submitter { core }.enter_turn(&header, AccessMode::ReadWrite, rare);
 }
 
+/// A witness that a handle is made for a task. Those of the program are owners, which lend; what a task is given is
+/// none, and a program that got one could lend what nobody keeps.
+///
+/// ```compile_fail,E0061
+/// # fn f(x: sched_runtime::Handle<u64>) {
+/// use sched_runtime::{Access, ReadWrite};
+/// let of_no_task = <ReadWrite<u64> as Access>::own(&x);
+/// # }
+/// ```
+pub struct OfTask(pub(crate) ());
+
 /// A witness that a task is in the order of the data that it names.
 pub struct InOrder(pub(crate) ());
 
@@ -122,7 +133,7 @@ impl<T> Handle<T> {
     }
 
     /// The handle of a task in an order of its own.
-    pub(crate) fn to_use(&self) -> Handle<T> {
+    pub(crate) fn to_use(&self, _of_task: &OfTask) -> Handle<T> {
         Handle { cell: self.cell.to_use() }
     }
 

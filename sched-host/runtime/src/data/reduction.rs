@@ -9,7 +9,7 @@
 //! they lock the value, so it is free while it is combined.
 
 use super::access::Access;
-use super::{Begun, DataHeader, DataSize, Handle};
+use super::{Begun, DataHeader, DataSize, Handle, OfTask};
 use crate::core::Core;
 use crate::parallel::share::TeamAccess;
 use crate::task::submit::Submitter;
@@ -191,8 +191,8 @@ impl<T: Send + Sync + 'static> Access for Redux<T> {
     type Guard<'a> = ReduxGuard<'a, T>;
     type View<'a> = &'a mut T;
 
-    fn own(handle: &Reduction<T>) -> Reduction<T> {
-        Reduction(handle.to_use())
+    fn own(handle: &Reduction<T>, of_task: &OfTask) -> Reduction<T> {
+        Reduction(handle.to_use(of_task))
     }
 
     fn visit<'h>(handle: &'h Reduction<T>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
@@ -225,6 +225,9 @@ impl Submitter {
     /// Registers data that tasks with [`Redux`] access add to: `init` makes the accumulator of a worker, and `combine`
     /// adds it to the value. In which order accumulators are combined is not said; see
     /// [`reduction_in_order`](Self::reduction_in_order).
+    ///
+    /// If `combine` panics, the task fails that is the next to use the value, or the call of the program panics that is.
+    /// What was to be added is lost: whoever uses the value later panics too.
     pub fn reduction<T: Send + Sync + 'static>(
         &self,
         value: T,

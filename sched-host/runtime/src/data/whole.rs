@@ -12,6 +12,7 @@ use sched_core::driver::{BufferId, DriverError, DriverErrorKind};
 use sched_core::{MemoryNode, WorkerId};
 use sched_graph::{PartId, Region, RegionOrder};
 use sched_model::DataShape;
+use std::collections::HashSet;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::{Arc, Weak};
@@ -37,8 +38,26 @@ pub(crate) struct Whole {
 #[derive(Default)]
 struct BadRegions {
     any: AtomicBool,
+    list: Mutex<BadList>,
+}
+
+#[derive(Default)]
+struct BadList {
     /// Regions, with the sequence of the task.
-    regions: Mutex<Vec<(Region, u64)>>,
+    regions: Vec<(Region, u64)>,
+    /// Length at which regions that are there before are removed: tasks may fail for as long as the program runs.
+    sweep_at: usize,
+}
+
+impl BadList {
+    fn add(&mut self, region: &Region, task: u64) {
+        if self.regions.len() >= self.sweep_at {
+            let mut seen = HashSet::new();
+            self.regions.retain(|(region, _)| seen.insert(region.clone()));
+            self.sweep_at = (2 * self.regions.len()).max(64);
+        }
+        self.regions.push((region.clone(), task));
+    }
 }
 
 /// A part of data, or the whole of it.
@@ -108,13 +127,13 @@ impl Whole {
 
     /// Elements that a failed task did not write as it should.
     pub(crate) fn note_bad(&self, region: &Region, task: u64) {
-        self.bad.regions.lock().push((region.clone(), task));
+        self.bad.list.lock().add(region, task);
         self.bad.any.store(true, Release);
     }
 
     /// Elements that were written completely.
     pub(crate) fn note_good(&self, region: &Region) {
-        let mut regions = self.bad.regions.lock();
+        let regions = &mut self.bad.list.lock().regions;
         let rest = regions.iter().flat_map(|(bad, task)| bad.minus(region).map(|rest| (rest, *task))).collect();
         *regions = rest;
         self.bad.any.store(!regions.is_empty(), Release);
@@ -125,7 +144,7 @@ impl Whole {
         if !self.bad.any.load(Acquire) {
             return 0;
         }
-        let regions = self.bad.regions.lock();
+        let regions = &self.bad.list.lock().regions;
         // One without elements overlaps not even itself.
         let is_bad = |(bad, _): &&(Region, u64)| bad.overlaps(region) || bad == region;
         regions.iter().find(is_bad).map_or(0, |(_, task)| *task)

@@ -8,6 +8,8 @@
 
 use crate::task::submit::Submitter;
 use crate::wait::barrier::Barrier;
+use crate::worker::acting::Acting;
+use crate::worker::executed_here;
 use parking_lot::Mutex;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sched_core::WorkerId;
@@ -114,7 +116,9 @@ impl<'a> Crew<'a> {
         let pool = self.together.map(|(crews, standing)| crews.pool(standing));
         let barrier = Barrier::new(self.members.len());
         let failure: Mutex<Option<Box<dyn Any + Send>>> = Mutex::new(None);
+        let (core, context) = (&*self.submitter.core, executed_here(&self.submitter.core));
         let member = |rank: usize| {
+            let _acting = context.map(|context| Acting::for_task(core, context));
             let team = Team { crew: self, rank, barrier: Some(&barrier) };
             match catch_unwind(AssertUnwindSafe(|| body(team))) {
                 Ok(()) => barrier.leave(),

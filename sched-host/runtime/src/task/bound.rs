@@ -6,6 +6,7 @@
 use super::failure::SubmitError;
 use crate::context::ContextCore;
 use crate::core::Core;
+use crate::worker::acting::is_needed_by;
 use crate::worker::executed_here;
 use crate::worker::main_worker::Looks;
 use std::ops::RangeInclusive;
@@ -66,9 +67,8 @@ impl Core {
             return Err(ended());
         }
         let Some(bound) = self.bound else { return Ok(allowed) };
-        // Tasks that a running task submits are taken, whichever of its threads does: it might be the one that has to
-        // end.
-        if is_inside || self.in_flight() < bound.most {
+        // What a running task submits is taken, and what a callback does: it might be the one that has to end.
+        if is_inside || is_needed_by(self) || self.in_flight() < bound.most {
             return Ok(allowed);
         }
         let full = || SubmitError::Full { codelet: codelet.to_owned(), most: bound.most };

@@ -63,6 +63,10 @@ impl Core {
         for (group, order) in groups.iter().zip(&mut orders) {
             for (part, mode) in *group {
                 let wait_for = |before| {
+                    // A part without elements is behind the whole, which the task may name too.
+                    if before == key {
+                        return true;
+                    }
                     let waits = self.link(before, Dependent::new(key.slot, false));
                     links += u32::from(waits);
                     waits

@@ -60,8 +60,11 @@ impl<E: fmt::Display> sealed::Verdict for Result<(), E> {
     #[inline]
     fn conclude(self) {
         if let Err(error) = self {
+            let text = error.to_string();
+            // Not while it unwinds: a panic of its drop would abort the process.
+            drop(error);
             // The way of a panic, so that guards are dropped and teams break up, without the hook that prints.
-            std::panic::resume_unwind(Box::new(KernelError(error.to_string())));
+            std::panic::resume_unwind(Box::new(KernelError(text)));
         }
     }
 }

@@ -49,12 +49,17 @@ impl Core {
 
     /// Whether a callback of an access to data runs on this thread.
     pub(crate) fn is_in_access(&self) -> bool {
-        ENDED.with_borrow(|noted| noted.as_ref().is_some_and(|(core, _)| *core == self.id))
+        // Not at the end of a thread, as above.
+        ENDED.try_with(|noted| noted.borrow().as_ref().is_some_and(|(core, _)| *core == self.id)).unwrap_or_default()
     }
 
     /// Calls the callback of an access, and ends those that have ended in it after the current step.
     pub(crate) fn noting_ends(&self, scratch: &mut WorkerScratch, callback: impl FnOnce()) {
-        let before = Before(ENDED.replace(Some((self.id, Vec::new()))));
+        // Not at the end of a thread, as above.
+        let Ok(before) = ENDED.try_with(|noted| noted.replace(Some((self.id, Vec::new())))) else {
+            return callback();
+        };
+        let before = Before(before);
         callback();
         let noted = ENDED.take();
         drop(before);

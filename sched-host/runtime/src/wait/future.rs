@@ -29,23 +29,32 @@ pub(crate) struct Wakers {
 }
 
 impl Wakers {
-    /// Notes the waker of the future of this id.
-    fn note(&self, slot: SlotId, future: u64, waker: &Waker) {
+    /// Notes the waker of the future of this id, in the place of an earlier one.
+    fn note(&self, slot: SlotId, future: u64, waker: Waker) {
         let mut by_slot = self.by_slot.lock();
         let wakers = by_slot.entry(slot).or_default();
-        match wakers.iter_mut().find(|(id, _)| *id == future) {
-            Some((_, noted)) => noted.clone_from(waker),
-            None => wakers.push((future, waker.clone())),
-        }
+        let earlier = match wakers.iter_mut().find(|(id, _)| *id == future) {
+            Some((_, noted)) => Some(std::mem::replace(noted, waker)),
+            None => {
+                wakers.push((future, waker));
+                None
+            }
+        };
+        drop(by_slot);
+        // Not under the lock: that is code of the executor, and may drop other futures.
+        drop(earlier);
     }
 
     fn forget(&self, slot: SlotId, future: u64) {
         let mut by_slot = self.by_slot.lock();
         let Some(wakers) = by_slot.get_mut(&slot) else { return };
-        wakers.retain(|(id, _)| *id != future);
+        let noted = wakers.iter().position(|(id, _)| *id == future).map(|at| wakers.swap_remove(at));
         if wakers.is_empty() {
             by_slot.remove(&slot);
         }
+        drop(by_slot);
+        // As above.
+        drop(noted);
     }
 
     /// Wakes those that wait for the task in a slot, which has ended.
@@ -133,7 +142,7 @@ impl Future for TaskEnded<'_> {
         core.refuse_inside("a task is awaited");
         if !core.is_ended(key) {
             // Noted before the task is marked: its end finds the waker, or has been before the second look.
-            core.outcomes.wakers.note(key.slot, *id, context.waker());
+            core.outcomes.wakers.note(key.slot, *id, context.waker().clone());
             core.records.get(key.slot).watch(&core.ledger.slot(key.slot).head().sequence, key.sequence);
             if !core.is_ended(key) {
                 return Poll::Pending;
@@ -170,17 +179,16 @@ impl<'a, D: Data> TurnWhenReady<'a, D> {
     }
 
     fn poll(&mut self, context: &Context<'_>) -> Poll<Result<Turn<'a>, DataError>> {
-        match self.entered.take().expect("a future is not polled after it was ready") {
-            Err(error) => Poll::Ready(Err(error)),
-            Ok(entered) if entered.is_ready_or_wakes(context.waker()) => {
-                let turn = entered.into_turn(self.runtime);
-                Poll::Ready(turn.check(self.handle.header()).map(|()| turn))
-            }
-            Ok(entered) => {
-                self.entered = Some(Ok(entered));
-                Poll::Pending
-            }
+        let entered = self.entered.as_ref().expect("a future is not polled after it was ready");
+        // Kept meanwhile: the waker is code of the executor, which may panic.
+        if entered.as_ref().is_ok_and(|entered| !entered.is_ready_or_wakes(context.waker())) {
+            return Poll::Pending;
         }
+        let entered = self.entered.take().expect("it is there");
+        Poll::Ready(entered.and_then(|entered| {
+            let turn = entered.into_turn(self.runtime);
+            turn.check(self.handle.header()).map(|()| turn)
+        }))
     }
 }
 

@@ -2,7 +2,7 @@
 //! program's own.
 
 use super::data::Data;
-use super::{DataError, Entered, Turn};
+use super::{DataError, Turn};
 use crate::Runtime;
 use crate::core::Core;
 use crate::task::submit::Submitter;
@@ -11,7 +11,7 @@ use sched_graph::AccessMode;
 use sched_tree::SlotId;
 use std::fmt;
 use std::sync::atomic::Ordering::*;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Wake, Waker};
 
 /// A turn to read data that has come. It may be moved to another thread, and ends when it is dropped. Others may read
@@ -113,17 +113,19 @@ impl QuietHook {
     }
 }
 
-/// A lease that has not come, with what to do then.
+/// A lease that has not come, with what to do then. The turn refers to it, so it refers neither to that nor to what keeps
+/// the turn: a runtime may end without it.
 struct Coming<D: Data, F> {
-    core: Arc<Core>,
-    turn: Mutex<Option<(D, Entered, F)>>,
+    core: Weak<Core>,
+    turn: Mutex<Option<(D, SlotId, F)>>,
 }
 
 impl<D: Data + Clone + Send, F: FnOnce(Lease<D>) + Send> Coming<D, F> {
     fn come(&self) {
-        let Some((handle, entered, then)) = self.turn.lock().take() else { return };
-        let (core, outside) = (Arc::clone(&self.core), Outside::new(&self.core));
-        then(Lease { handle, submitter: Submitter { core }, slot: entered.key.slot, _outside: outside });
+        let Some((handle, slot, then)) = self.turn.lock().take() else { return };
+        let Some(core) = self.core.upgrade() else { return };
+        let outside = Outside::new(&core);
+        then(Lease { handle, submitter: Submitter { core }, slot, _outside: outside });
     }
 }
 
@@ -207,10 +209,10 @@ impl Runtime {
     ) -> Result<(), DataError> {
         self.core.check_use(handle.header(), mode)?;
         let entered = Turn::enter_for(self, (handle.header(), mode), None)?;
-        let (shared, core) = (Arc::clone(&entered.shared), Arc::clone(&self.core));
-        let coming = Arc::new(Coming { core, turn: Mutex::new(Some((handle.clone(), entered, then))) });
+        let (turn, core) = ((handle.clone(), entered.key.slot, then), Arc::downgrade(&self.core));
+        let coming = Arc::new(Coming { core, turn: Mutex::new(Some(turn)) });
         // The thread that lets go of the data may find the waker as well: one of both takes what is to be done.
-        if shared.has_come_or_wakes(Waker::from(Arc::clone(&coming))) {
+        if entered.shared.has_come_or_wakes(Waker::from(Arc::clone(&coming))) {
             coming.come();
         }
         Ok(())

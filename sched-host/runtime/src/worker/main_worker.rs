@@ -25,7 +25,11 @@ thread_local! {
 /// The worker of `core` that this thread is, where one of its tasks waits for another runtime.
 #[cold]
 pub(super) fn outer_worker(core: &Core) -> Option<WorkerId> {
-    OUTER.with_borrow(|outer| outer.iter().find(|(runtime, _)| *runtime == core.id).map(|(_, worker)| *worker))
+    let find = |outer: &RefCell<Vec<(u64, WorkerId)>>| {
+        outer.borrow().iter().find(|(runtime, _)| *runtime == core.id).map(|(_, worker)| *worker)
+    };
+    // At the end of a thread, which drops what it keeps for itself, it is none.
+    OUTER.try_with(find).unwrap_or_default()
 }
 
 /// How often a thread looks whether what it waits for has happened, while there are tasks to execute.
@@ -129,7 +133,9 @@ struct IsWorker {
 impl IsWorker {
     fn begin(worker: &Worker) -> IsWorker {
         let outer = THIS.replace(Some((worker.core.id, worker.id)));
-        OUTER.with_borrow_mut(|list| list.extend(outer));
+        if outer.is_some() {
+            OUTER.with_borrow_mut(|list| list.extend(outer));
+        }
         IsWorker { outer, _current: RestoreCurrent::after_tasks_of(worker.core.id) }
     }
 }

@@ -8,6 +8,7 @@ use super::super::record::{Callback, RareFields, Taken};
 use super::{LATE, WorkerScratch, aside, clear, note_bad_data};
 use crate::core::{Core, TaskPlace};
 use crate::data::DataHeader;
+use crate::worker::acting::Acting;
 use sched_core::WorkerId;
 use sched_tree::Slot;
 use smallvec::SmallVec;
@@ -102,11 +103,15 @@ impl Core {
             drop(body);
             match ready {
                 Some(ready) if ends => {
+                    let _acting = Acting::for_access(self);
                     self.noting_ends(scratch, || self.call_back(task.slot, ready, &Outcome::Done, requester));
                     self.own_accesses.ended.fetch_add(1, SeqCst);
                     scratch.ending.push((slot, Outcome::Done));
                 }
-                Some(ready) => self.noting_ends(scratch, || ready(&Outcome::Done)),
+                // It drops what it has: a waker may be among that, code of an executor.
+                Some(ready) => self.noting_ends(scratch, || {
+                    aside(&task.slot.head().sequence, "the drop of a waker", || ready(&Outcome::Done));
+                }),
                 None => {}
             }
             return false;
@@ -133,7 +138,7 @@ impl Core {
             return None;
         }
         let Taken { mut job, rare } = taken;
-        let current = &task.slot.head().sequence;
+        let (current, context) = (&task.slot.head().sequence, task.record.context());
         let failed = match outcome {
             Outcome::Done => None,
             Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
@@ -143,11 +148,12 @@ impl Core {
             // nested tasks failed has run itself.
             let has_run = rare.as_ref().and_then(|rare| rare.nests.as_ref()).is_some_and(|nest| nest.has_run());
             let counts = job.is_some() && !cause.cancelled && !has_run;
-            self.outcomes.note_bad(task.record.context(), current.load(Relaxed), outcome, cause, counts);
+            self.outcomes.note_bad(context, current.load(Relaxed), outcome, cause, counts);
             if let Some(job) = &job {
                 note_bad_data(&**job, cause);
             }
             if let Some(job) = &mut job {
+                let _acting = Acting::for_task(self, context);
                 clear(&mut **job, current);
             }
         }
@@ -173,6 +179,7 @@ impl Core {
         scratch: &mut WorkerScratch,
     ) {
         if let Some(callback) = rare.callback {
+            let _acting = Acting::for_task(self, self.records.get(slot.id()).context());
             self.call_back(slot, callback, outcome, requester);
         }
         scratch.give_turns(&rare.turns);

@@ -6,6 +6,7 @@ use super::{Submitter, TaskBuilder, TaskRef};
 use crate::capture::Submission;
 use crate::context::{ContextCore, SchedContext};
 use crate::core::{Core, TaskPlace};
+use crate::data::OfTask;
 use crate::data::access::{AccessList, Visitor};
 use crate::recording::DraftTask;
 use crate::task::after::AfterTasks;
@@ -29,7 +30,8 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     #[inline(never)]
     pub(super) fn submit_special(self) -> Result<TaskRef, SubmitError> {
         let TaskBuilder { submitter, codelet, params, data, context, priority, sched_data, after, rare } = self;
-        let job = TypedJob { codelet: Arc::clone(&codelet.inner), arguments: Some((L::own(data), params)) };
+        let job =
+            TypedJob { codelet: Arc::clone(&codelet.inner), arguments: Some((L::own(data, &OfTask(())), params)) };
         Request { submitter, job: Box::new(job), context, priority, sched_data, after, rare }.submit()
     }
 }
