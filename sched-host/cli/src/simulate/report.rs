@@ -333,7 +333,7 @@ impl Report {
             line("", format_args!("{bounds}"));
         }
         if let (Some(bytes), Some(transfers)) = (run.bytes_moved, run.transfers) {
-            line("moved", format_args!("{:.3} GB in {transfers} transfers", bytes as f64 / 1e9));
+            line("moved", format_args!("{:.3} GB in {}", bytes as f64 / 1e9, count(transfers, "transfer")));
         }
         if let (Some(bytes), Some(messages)) = (run.message_bytes, run.messages) {
             line("sent", format_args!("{:.3} GB in {messages} messages between nodes", bytes as f64 / 1e9));

@@ -224,11 +224,18 @@ impl<'a> Builder<'a> {
                 let mut open = self.reader.open(node, &COMBINED);
                 let mut size =
                     |name, least, default| open.whole(name, least..=usize::from(u16::MAX)).unwrap_or(default);
-                self.combined_sizes = CombinedSizes {
+                let sizes = CombinedSizes {
                     min: size("min", 2, 2),
                     max: size("max", 0, usize::MAX),
                     arity: size("arity", 2, 2),
                 };
+                if (1..sizes.min).contains(&sizes.max) {
+                    let finding = Finding::error(format!("`min` is {}, and `max` is {}", sizes.min, sizes.max))
+                        .at(open.span(), "no combined worker is of such a size")
+                        .help("exchange them; `max=0` is for none");
+                    open.report(finding);
+                }
+                self.combined_sizes = sizes;
             }
             "link" => self.link(node),
             "expected-transfers" => {

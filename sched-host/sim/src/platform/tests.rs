@@ -283,18 +283,23 @@ fn what_says_nothing_without_another_is_said() {
     kernel "a" { on "cpu" time="1 ms" overhead="5 us"; }
     kernel "b" { on "cpu" time="1 ms" a=0.1; }
     kernel "c" { on "cpu" { at "0 B" "1 us"; at "1 MB" "1 ms"; }; }
+    combined-workers min=4 max=3
 }"#;
     insta::assert_snapshot!(errors(text).join("\n"), @"
     4:5: `shared` is for one bandwidth, and `back` is another
     6:18: `overhead` goes with `gflops`
     7:18: `a` and `b` go together
     8:29: a time is given for 0 bytes
+    9:5: `min` is 4, and `max` is 3
     ");
     let right = text
         .replace("5 GB", "6 GB")
         .replace("time=\"1 ms\" o", "gflops=1.0 o")
         .replace("time=\"1 ms\" a=0.1", "a=0.1 b=1.0");
-    Platform::parse("mine.kdl", &right.replace("0 B", "8 B")).expect("it is sound");
+    for most in ["max=0", "max=4"] {
+        let right = right.replace("0 B", "8 B").replace("max=3", most);
+        Platform::parse("mine.kdl", &right).expect("it is sound");
+    }
 }
 
 #[test]
