@@ -152,9 +152,15 @@ fn what_does_not_belong_to_a_recording_is_refused() {
         recorder.task(&free, ()).after(outside).submit().map(drop)
     });
     let captured = captured.expect("the first one was captured");
-    assert_eq!(refused.unwrap_err().to_string(), "codelet `free` was given a task to wait for of another runtime");
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "codelet `free` was given a task to wait for that is not of the same runtime or recording"
+    );
     let refused = one.task(&free, ()).after(captured).submit().expect_err("it is no submitted task");
-    assert_eq!(refused.to_string(), "codelet `free` was given a task to wait for of another runtime");
+    assert_eq!(
+        refused.to_string(),
+        "codelet `free` was given a task to wait for that is not of the same runtime or recording"
+    );
     let refused = one.record(|recorder| recorder.task(&free, ()).on_end(|_| {}).submit().map(drop));
     assert_eq!(
         refused.unwrap_err().to_string(),

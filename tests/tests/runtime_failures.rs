@@ -357,7 +357,7 @@ fn what_makes_no_sense_is_not_submitted() {
     );
     insta::assert_snapshot!(
         error(runtime.task(&increment, (&here,)).after(task_elsewhere).submit()),
-        @"codelet `increment` was given a task to wait for of another runtime"
+        @"codelet `increment` was given a task to wait for that is not of the same runtime or recording"
     );
     insta::assert_snapshot!(
         error(runtime.task(&copy, (&here, &here)).submit()),

@@ -282,6 +282,15 @@ pub enum SubmitError {
         /// `a handle`, or `itself`.
         what: &'static str,
     },
+    /// A task to wait for belongs to another runtime, or one of both to a recording and the other not to the same.
+    #[error("codelet `{codelet}` was given a task to wait for that is not of the same runtime or recording")]
+    #[diagnostic(help(
+        "tasks of a recording wait for tasks of the same recording; others wait for the replay, or for what it writes"
+    ))]
+    ForeignTask {
+        /// The codelet.
+        codelet: String,
+    },
     /// The context does not allow the priority.
     #[error("codelet `{codelet}` was given priority {priority}; context `{context}` has {min} to {max}")]
     #[diagnostic(help("choose a priority of that range, or make the context with another one"))]

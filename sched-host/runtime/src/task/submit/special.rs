@@ -213,7 +213,7 @@ impl Request<'_> {
             return Err(SubmitError::Recorded { codelet: codelet(), what });
         }
         if self.after.iter().any(|task| !task.is_of(draft.id)) {
-            return Err(SubmitError::Foreign { codelet: codelet(), what: "a task to wait for" });
+            return Err(SubmitError::ForeignTask { codelet: codelet() });
         }
         let after = self.after.iter().map(|task| task.sequence() as u32 - 1).collect();
         let job = self.job.recorded().expect("a task that is submitted has its arguments");

@@ -68,15 +68,14 @@ impl Core {
     /// codelet.
     #[inline(always)]
     pub(super) fn check_origin(&self, facts: &CodeletFacts, after: &[TaskRef]) -> Result<(), SubmitError> {
-        let foreign = |what| SubmitError::Foreign { codelet: facts.name.clone(), what };
         if facts.runtime != self.id {
-            return Err(foreign("itself"));
+            return Err(SubmitError::Foreign { codelet: facts.name.clone(), what: "itself" });
         }
         if !facts.archs.intersects(self.archs) {
             return Err(facts.no_worker());
         }
         if after.iter().any(|task| !task.is_of(self.id)) {
-            return Err(foreign("a task to wait for"));
+            return Err(SubmitError::ForeignTask { codelet: facts.name.clone() });
         }
         Ok(())
     }
