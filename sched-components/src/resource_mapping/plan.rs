@@ -132,7 +132,7 @@ use std::sync::OnceLock;
 /// Tasks get a priority from their position in the plan before they are sent, so that the queues below keep its order.
 ///
 /// One thread plans at a time, and no other waits for it. A plan takes time proportional to `effort`, to the number of
-/// tasks, and to the number of workers, within `time`.
+/// tasks, and to the number of workers that it uses, within `time`.
 #[derive(Debug)]
 pub struct Plan {
     limits: Limits,

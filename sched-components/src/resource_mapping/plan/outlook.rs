@@ -1,5 +1,7 @@
 //! The input of a plan: a snapshot of the submitted tasks and the workers.
 
+mod squads;
+
 use super::super::block_cyclic::Owners;
 use super::super::completion::Weights;
 use super::experience::Experience;
@@ -8,6 +10,7 @@ use super::network::{Network, Traffic};
 use super::under_way::UnderWay;
 use crate::queue::nanos;
 use sched_core::{Child, DataAccess, Estimate, MemoryNode, Node, Stage, Submitted, SubmittedTask, Task, WorkerId};
+use squads::Squads;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -101,6 +104,7 @@ pub(super) struct Outlook {
     pub(super) bytes: Vec<u64>,
     /// Nanoseconds before its planned start at which the data of a task is fetched.
     pub(super) lead: u64,
+    pub(super) squads: Squads,
 }
 
 /// What an outlook is a snapshot of.
@@ -372,6 +376,7 @@ impl<'a> Builder<'a> {
             }
             outlook.successors_of.push(from..outlook.successors.len());
         }
+        outlook.squads = Squads::new(&outlook);
         outlook
     }
 }

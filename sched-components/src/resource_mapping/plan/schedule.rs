@@ -63,6 +63,8 @@ pub(super) struct Scratch {
     pub(super) hauls: Vec<u64>,
     pub(super) order: Vec<usize>,
     pub(super) free: Vec<u64>,
+    /// Number of used lanes of each of [`Outlook::squads`].
+    pub(super) used: Vec<usize>,
     pub(super) execution: Execution,
 }
 
@@ -164,6 +166,7 @@ impl Schedule {
         refill(&mut scratch.arrivals, memories, 0);
         refill(&mut scratch.hauls, memories, 0);
         self.place_sent(outlook, &mut scratch.copies);
+        outlook.squads.begin(&mut scratch.used);
         scratch.heap.clear();
         let entry = |task: usize| (Key(taste.keys[task]), std::cmp::Reverse(task));
         scratch.heap.extend((0..outlook.len()).filter(|task| outlook.waits[*task] == 0).map(entry));
@@ -200,10 +203,12 @@ impl Schedule {
     ) {
         scratch.find_arrivals(outlook, task, ready);
         let mut best = (f64::INFINITY, 0, 0, 0);
-        for (number, lane) in outlook.lanes.iter().enumerate() {
+        let free = fixed.is_none().then(|| outlook.squads.candidates(&scratch.used));
+        for number in free.into_iter().flatten().chain(fixed.map(|fixed| fixed[task])) {
+            let lane = &outlook.lanes[number];
             let leaning = match fixed {
                 // Whether it may leave the owner of its data depends on lengths, and more is known of them by now.
-                Some(fixed) => (fixed[task] == number).then_some(0.0),
+                Some(_) => Some(0.0),
                 None => taste.leaning(outlook, task, number),
             };
             let Some(leaning) = leaning else { continue };
@@ -221,6 +226,7 @@ impl Schedule {
             }
         }
         let (_, number, start, gap) = best;
+        outlook.squads.note_use(number, &mut scratch.used);
         let (end, memory) = (start + outlook.length(task, number), outlook.lanes[number].memory);
         occupy(&mut scratch.gaps[number], gap, start, end);
         (self.lanes[task], self.starts[task], self.ends[task]) = (number, start, end);

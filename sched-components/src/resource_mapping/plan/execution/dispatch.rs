@@ -25,6 +25,7 @@ impl Schedule {
         if shares {
             scratch.begin_flows(outlook);
         }
+        outlook.squads.begin(&mut scratch.used);
         refill(&mut scratch.arrivals, outlook.memories, 0);
         refill(&mut scratch.hauls, outlook.memories, 0);
         for (busy, lane) in scratch.execution.busy.iter_mut().zip(&outlook.lanes) {
@@ -57,6 +58,7 @@ impl Schedule {
     /// Chooses the lane of a ready task, and fetches its data.
     fn place(&mut self, outlook: &Outlook, taste: &Taste, scratch: &mut Scratch, task: usize, now: u64) {
         let lane = scratch.best_lane(outlook, taste, task, now);
+        outlook.squads.note_use(lane, &mut scratch.used);
         self.lanes[task] = lane;
         scratch.execution.backlog[lane] += outlook.length(task, lane);
         let memory = outlook.lanes[lane].memory;
@@ -151,7 +153,8 @@ impl Scratch {
             (self.arrivals[to], self.hauls[to]) = (latest, haul);
         }
         let mut best = (f64::INFINITY, 0);
-        for (number, lane) in outlook.lanes.iter().enumerate() {
+        for number in outlook.squads.candidates(&self.used) {
+            let lane = &outlook.lanes[number];
             let Some(leaning) = taste.leaning(outlook, task, number) else { continue };
             let Execution { coming, there, absent, .. } = &self.execution;
             let (coming, there, absent) = (&coming[number], &there[number], &absent[number]);

@@ -14,7 +14,7 @@ fn one_task(lengths: &[u64]) -> Outlook {
     };
     let (count, owner) = (lengths.len(), lengths.len() - 1);
     let elsewhere = lengths[..owner].iter().min().copied().unwrap_or(NEVER);
-    Outlook {
+    let mut outlook = Outlook {
         lanes: (0..count).map(lane).collect(),
         classes: count,
         memories: count,
@@ -30,7 +30,9 @@ fn one_task(lengths: &[u64]) -> Outlook {
         successors_of: vec![Range::default()],
         uses_of: vec![Range::default()],
         ..Outlook::default()
-    }
+    };
+    outlook.squads = Squads::new(&outlook);
+    outlook
 }
 
 #[test]
