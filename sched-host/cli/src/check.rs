@@ -161,6 +161,8 @@ fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine, start: &Start<
         problems.extend(source.policy().err().iter().flat_map(|errors| errors.findings().to_vec()));
     }
     for policy in &mut chosen {
+        // The only policy of a file needs no name.
+        problems.extend(unnameable(policy).filter(|_| !is_alone));
         match policy.clone().adjusted(&source.adjustments) {
             Ok(adjusted) => *policy = adjusted,
             Err(errors) => {
@@ -169,8 +171,6 @@ fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine, start: &Start<
             }
         }
         let found = check(policy, catalogue);
-        // The only policy of a file needs no name.
-        problems.extend(unnameable(policy).filter(|_| !is_alone));
         let wrong = found.iter().any(Finding::is_error);
         problems.extend(found);
         if wrong || broken {
