@@ -163,15 +163,14 @@ fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine, start: &Start<
     for policy in &mut chosen {
         // The only policy of a file needs no name.
         problems.extend(unnameable(policy).filter(|_| !is_alone));
-        match policy.clone().adjusted(&source.adjustments) {
+        let adjusted = policy.clone().adjusted(&source.adjustments);
+        let misses = adjusted.is_err();
+        match adjusted {
             Ok(adjusted) => *policy = adjusted,
-            Err(errors) => {
-                problems.extend(errors.findings().to_vec());
-                continue;
-            }
+            Err(errors) => problems.extend(errors.findings().to_vec()),
         }
         let found = check(policy, catalogue);
-        let wrong = found.iter().any(Finding::is_error);
+        let wrong = misses || found.iter().any(Finding::is_error);
         problems.extend(found);
         if wrong || broken {
             continue;
