@@ -8,6 +8,7 @@ use sched_core::{
 use sched_host::graph::generate::cholesky;
 use sched_host::sim::{Platform, SimOutcome, Simulation};
 use sched_tests::stock;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -145,6 +146,51 @@ impl Component for Fails {
     }
 }
 
+/// Holds two tasks, and says when a task comes whether there is room for another; not when one goes.
+#[derive(Default)]
+struct Forgets {
+    held: Mutex<VecDeque<Task>>,
+}
+
+impl Build for Forgets {
+    const INFO: Info = Info::new("forgets", Family::FlowControl, "Holds two tasks.")
+        .params(const { &[Param::int("room", 2, "tasks held")] })
+        .storage(Storage::BoundedBy(&["room"]));
+
+    fn build(_: &Params) -> Result<Self, BuildError> {
+        Ok(Forgets::default())
+    }
+}
+
+impl Forgets {
+    fn take(&self, node: Node<'_>) -> Option<Task> {
+        self.held.lock().pop_front_if(|task| node.requester_can_execute(task))
+    }
+}
+
+impl Component for Forgets {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let mut held = self.held.lock();
+        if held.len() == 2 {
+            return Err(Refused::new(task, Refusal::Full));
+        }
+        held.push_back(task);
+        node.note_room(held.len() < 2);
+        drop(held);
+        node.children_can_pull();
+        Ok(())
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        let task = self.take(node);
+        if node.parents_can_push() && task.is_none() { self.take(node) } else { task }
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        self.held.lock().drain(..).collect()
+    }
+}
+
 /// Sends tasks to the child that each of them has by its number, if that has room.
 struct Asks;
 
@@ -206,6 +252,7 @@ fn simulate(tree: &str, tiles: usize, workers: usize) -> SimOutcome {
         Offer::of::<Claims>(),
         Offer::of::<Honest>(),
         Offer::of::<Fails>(),
+        Offer::of::<Forgets>(),
         Offer::of::<Asks>(),
         Offer::of::<Keeps<true>>(),
         Offer::of::<Keeps<false>>(),
@@ -248,6 +295,16 @@ fn a_component_that_takes_tasks_although_it_has_no_room_gets_them_and_is_named()
     for fault in said {
         assert!(fault.contains("declares at times that it has no room, but `push_task` took a task then"), "{fault}");
     }
+}
+
+#[test]
+fn who_forgets_to_report_room_gets_tasks_and_is_named() {
+    let outcome = simulate(r#"fifo { eager { each "worker" { forgets { worker } } } }"#, 16, 3);
+    assert_eq!(outcome.tasks, 816);
+    let said: Vec<String> = outcome.faults.iter().map(ToString::to_string).collect();
+    let is_named =
+        |fault: &String| fault.contains("declares at times that it has no room, but `push_task` took a task");
+    assert!(said.len() == 3 && said.iter().all(is_named), "{said:?}");
 }
 
 #[test]

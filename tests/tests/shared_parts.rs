@@ -13,6 +13,7 @@ use sched_host::tree::context::lay;
 use sched_host::tree::{
     ContextFacts, FaultKind, Ledger, NodeState, Phase, Services, Slot, SlotId, SwapError, Tree, WorkerFacts,
 };
+use sched_tests::awkward::{Hanging, hold_pushes};
 use sched_tests::bad::Bad;
 use sched_tests::chains::submit_chains;
 use sched_tests::fake_services::FakeServices;
@@ -272,7 +273,7 @@ impl Trees {
         ledger.grow();
         let made = workers.iter().map(|workers| {
             let workers: WorkerSet = workers.iter().copied().map(WorkerId).collect();
-            let registry = stock::registry(Vec::new());
+            let registry = stock::registry(vec![Offer::of::<Bad>(), Offer::of::<Hanging>()]);
             let parts = lay(&policy(tree), &FlatMachine { workers: 4 }, &workers, &registry, true);
             let parts = parts.expect("the policy fits");
             let services: Arc<dyn Services> = services.clone();
@@ -317,6 +318,27 @@ fn a_task_in_a_shared_part_is_in_reach_of_all_contexts_that_have_it() {
     let task = trees.push(0, 0);
     assert_eq!(trees.trees[1].pull(WorkerId(1)).map(Slot::id), Some(task.id()));
     assert!(trees.trees[0].pull(WorkerId(0)).is_none(), "and is there once");
+}
+
+#[test]
+fn a_failure_that_another_context_cannot_see_to_at_once_is_seen_to_when_its_call_ends() {
+    let tree = r#"hanging { eager { each "worker" { use "own" } } }
+       shared "own" each="worker" between-contexts=#true { bad what="panic in pull" after=1 stores=#true { worker } }"#;
+    let trees = Trees::new(tree, &[&[1], &[0, 1]]).expect("both define it equally");
+    let [a, b] = &trees.trees[..] else { panic!("two trees") };
+    let tasks = [0, 1, 2].map(|task| trees.push(0, task));
+    assert_eq!(a.pull(WorkerId(1)).map(Slot::id), Some(tasks[0].id()));
+    let held = hold_pushes();
+    thread::scope(|scope| {
+        // Goes to worker 0 alone, so that it does not meet the component that fails.
+        let push = scope.spawn(|| trees.push(1, 3));
+        held.wait_until_somebody_hangs();
+        assert_eq!(a.pull(WorkerId(1)).map(Slot::id), Some(tasks[1].id()), "the component fails with it");
+        assert!(b.pull(WorkerId(0)).is_none(), "it looks, and a call is inside its tree");
+        drop(held);
+        push.join().expect("the push goes on");
+    });
+    assert_eq!(a.pull(WorkerId(1)).map(Slot::id), Some(tasks[2].id()), "it was taken back from the component");
 }
 
 #[test]

@@ -161,17 +161,16 @@ fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine, start: &Start<
         problems.extend(source.policy().err().iter().flat_map(|errors| errors.findings().to_vec()));
     }
     for policy in &mut chosen {
-        match policy.clone().adjusted(&source.adjustments) {
-            Ok(adjusted) => *policy = adjusted,
-            Err(errors) => {
-                problems.extend(errors.findings().to_vec());
-                continue;
-            }
-        }
-        let found = check(policy, catalogue);
         // The only policy of a file needs no name.
         problems.extend(unnameable(policy).filter(|_| !is_alone));
-        let wrong = found.iter().any(Finding::is_error);
+        let adjusted = policy.clone().adjusted(&source.adjustments);
+        let misses = adjusted.is_err();
+        match adjusted {
+            Ok(adjusted) => *policy = adjusted,
+            Err(errors) => problems.extend(errors.findings().to_vec()),
+        }
+        let found = check(policy, catalogue);
+        let wrong = misses || found.iter().any(Finding::is_error);
         problems.extend(found);
         if wrong || broken {
             continue;

@@ -1,7 +1,7 @@
 //! One call into the tree, from entry to exit.
 
 use super::LiveTree;
-use super::ledger::{Slot, SlotId};
+use super::ledger::{NodeId, Slot, SlotId};
 use sched_core::abi::TaskHead;
 use sched_core::abi::wire::CallRef;
 use sched_core::{Time, WorkerId};
@@ -34,6 +34,8 @@ pub(super) struct Call<'a> {
     others: Cell<bool>,
     /// Whether a component that asked was told that there is no room.
     pub(super) told_full: Cell<bool>,
+    /// The node whose answer to a push is [judged](super::room), while it is in that push.
+    pub(super) on_trial: Cell<Option<NodeId>>,
     /// Time of the last clock read; `FAR` for none.
     time: Cell<Time>,
     /// Current nesting of hops.
@@ -53,6 +55,7 @@ impl<'a> Call<'a> {
             restriction: Cell::new(0),
             others: Cell::new(false),
             told_full: Cell::new(false),
+            on_trial: Cell::new(None),
             time: Cell::new(Time::FAR),
             depth: Cell::new(0),
         }

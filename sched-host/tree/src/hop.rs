@@ -52,12 +52,10 @@ impl LiveTree {
         let answer = if self.is_full(node) {
             RawPush { refused: task, why: FULL }
         } else if node.accepts_push() {
-            let claim = self.claim(node);
-            let answer = node.with(call, |component, raw| component.push_task(raw, task));
-            if let Some(claim) = claim {
-                self.judge(call, node, claim, answer.refused.is_none());
+            match self.claim(node) {
+                Some(claim) => self.try_push(call, node, claim, task),
+                None => node.with(call, |component, raw| component.push_task(raw, task)),
             }
-            answer
         } else {
             self.pass_push(call, node, task, slot)
         };

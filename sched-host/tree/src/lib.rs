@@ -265,6 +265,8 @@ impl Tree {
     #[cold]
     fn look_at_fallen_back(&self, worker: WorkerId) -> Option<&'static Slot> {
         if self.env.fallback.takes_attention() {
+            // Where a call keeps this repair from being made, it makes it when it ends.
+            self.live.inside(lane_of(Some(worker)), |live| live.repairs.store(true, Release));
             self.repair();
         }
         let slot = self.env.fallback.take(worker)?;

@@ -18,6 +18,9 @@
 //! full, and never after it has taken one. The same holds for one that is declared to store nothing, while nobody below
 //! it has room: if it keeps tasks, nobody above hears of it while it is not called.
 //!
+//! A task may be taken after such a report if another call has made room meanwhile, which that call reports. What the
+//! push itself reports is no reason: without room it would have refused the task.
+//!
 //! Nothing is refused in the place of others where a node of the tree has failed, since calls pass through that; and
 //! reports do not count of a component with nodes in several trees, whose tasks leave through all of these.
 
@@ -28,8 +31,9 @@ use super::claims::Declaration;
 use super::ledger::NodeId;
 use super::node::{TreeNode, record};
 use super::witness::note_lie;
+use sched_core::abi::RawTask;
 use sched_core::abi::extension::HostRoom;
-use sched_core::abi::wire::CallRef;
+use sched_core::abi::wire::{CallRef, RawPush};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
 pub(super) static ROOM: HostRoom = HostRoom { note, of_child, below };
@@ -38,7 +42,8 @@ pub(super) static ROOM: HostRoom = HostRoom { note, of_child, below };
 pub(super) struct Room {
     /// Whether the node has reported that it is full, and that is heeded.
     is_full: AtomicBool,
-    /// Twice the number of its reports so far, and one more while the last says that it is full.
+    /// Twice the number of its reports so far, but for those of pushes on trial, and one more while the last says that it
+    /// is full.
     reports: AtomicU32,
     /// Number of tasks that it has to refuse while it should, before the host refuses for it.
     trials: AtomicU32,
@@ -88,10 +93,12 @@ impl Room {
         }
     }
 
-    /// Notes that the node itself has reported that it is full, or not. Returns whether it is taken for full.
-    fn report(&self, is_full: bool) -> bool {
+    /// Notes that the node itself has reported that it is full, or not; `on_trial` in a push that is judged. Returns
+    /// whether it is taken for full.
+    fn report(&self, is_full: bool, on_trial: bool) -> bool {
         let reports = self.reports.load(Relaxed);
-        self.reports.store((reports | 1).wrapping_add(1) | u32::from(is_full), Relaxed);
+        let number = if on_trial { reports & !1 } else { (reports | 1).wrapping_add(1) };
+        self.reports.store(number | u32::from(is_full), Relaxed);
         let is_full = is_full && self.is_trusted();
         self.is_full.store(is_full, Release);
         is_full
@@ -160,16 +167,24 @@ impl LiveTree {
         }
     }
 
-    /// Compares the answer of a component on trial to a push with what it [should](Claim) have been.
+    /// Makes a push to a component on trial, and compares the answer with what it [should](Claim) have been.
     #[inline(never)]
-    pub(super) fn judge(&self, call: &Call<'_>, node: &TreeNode, claim: Claim, is_taken: bool) {
+    pub(super) fn try_push(&self, call: &Call<'_>, node: &TreeNode, claim: Claim, task: RawTask) -> RawPush {
+        let outer = call.on_trial.replace(Some(node.id));
+        let answer = node.with(call, |component, raw| component.push_task(raw, task));
+        call.on_trial.set(outer);
+        self.judge(call, node, claim, answer.refused.is_none());
+        answer
+    }
+
+    fn judge(&self, call: &Call<'_>, node: &TreeNode, claim: Claim, is_taken: bool) {
         // Nothing is concluded from a call that failed.
         if node.is_quarantined() {
             return;
         }
         match (claim, is_taken) {
             // Another report meanwhile says why the task was taken.
-            (Claim::Full(reports), _) if node.room.reports.load(Relaxed) != reports => {}
+            (Claim::Full(reports), _) if node.room.reports.load(Relaxed) | 1 != reports => {}
             (_, false) => node.room.pass_trial(),
             (Claim::Full(_), true) => note_lie(call, node, Declaration::NoRoom, Method::PushTask),
             // There may have been room below by then. A witness sees what it keeps.
@@ -205,9 +220,10 @@ fn is_spared(node: &TreeNode) -> bool {
 }
 
 extern "C" fn note(call: CallRef<'_>, node: u32, has_room: bool) {
-    let tree = record(call).tree;
+    let call = record(call);
+    let tree = call.tree;
     let Some(node) = tree.nodes.get(node as usize).filter(|node| node.shared.is_none()) else { return };
-    let is_full = node.room.report(!has_room);
+    let is_full = node.room.report(!has_room, call.on_trial.get() == Some(node.id));
     // Who is not trusted any more may have been taken for full before.
     for link in &node.parents {
         tree.nodes[link.parent.index()].room.note_child(link.child, is_full);
@@ -261,10 +277,10 @@ mod tests {
     fn who_is_on_trial_is_heeded_after_it() {
         let room = Room::new(0, true);
         for _ in 0..TRIALS {
-            assert!(!room.report(true));
+            assert!(!room.report(true, false));
             room.pass_trial();
         }
-        assert!(room.report(true) && !room.report(false));
+        assert!(room.report(true, false) && !room.report(false, false));
     }
 
     #[test]
@@ -272,6 +288,6 @@ mod tests {
         let room = Room::new(0, true);
         room.distrust();
         room.pass_trial();
-        assert!(room.trials.load(Relaxed) == FOR_EVER && !room.report(true));
+        assert!(room.trials.load(Relaxed) == FOR_EVER && !room.report(true, false));
     }
 }

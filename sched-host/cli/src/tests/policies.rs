@@ -388,6 +388,24 @@ fn check_names_the_policies_of_a_file() {
 }
 
 #[test]
+fn a_parameter_that_is_set_makes_no_name_of_a_policy_odd() {
+    let file = file(
+        r#"policy "one" { fifo { eager { each "worker" { worker } } } }
+           policy "a,b" { fifo { eager { each "worker" { worker } } } }"#,
+    );
+    let said = sched(&stock(), &format!("check {} --set fifo.sorted=#false --workers 1", file.path().display()));
+    assert_eq!(said.matches("cannot name").count(), 1, "{said}");
+    assert!(said.contains("cannot name the policy `a,b`") && said.contains("policy one+fifo.sorted=#false"), "{said}");
+}
+
+#[test]
+fn check_reports_what_is_wrong_beside_a_parameter_that_cannot_be_set() {
+    let file = file(r#"policy "one" { fifo depth=1 { eager { each "worker" { worker } } } }"#);
+    let said = sched(&stock(), &format!("check {} --set prio.sorted=#true", file.path().display()));
+    assert!(said.contains("has no component `prio`") && said.contains("has no parameter `depth`"), "{said}");
+}
+
+#[test]
 fn policies_are_drawn_and_checked_on_machines_with_gpus() {
     let tree = sched(&stock(), "tree tree-heft --platform cpu9-gpu3");
     assert!(tree.contains("(workers 0-8)") && tree.contains("(workers 9-11)"), "{tree}");

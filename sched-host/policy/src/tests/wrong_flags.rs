@@ -252,3 +252,32 @@ fn an_unknown_decision_is_found_by_the_check() {
     let findings = check(&flags.policy("p", &stock()).expect("it is built"), &stock());
     assert!(shown(&findings[0]).contains("did you mean `mct`?"), "{}", shown(&findings[0]));
 }
+
+#[test]
+fn a_bound_is_given_once_and_has_a_limit() {
+    let words = "eager decide-workers fifo-above fifos-below ntasks-threshold=4294967296 ntasks-threshold=2";
+    assert_snapshot!(wrong(words), @r"
+      × simple scheduler: 2 errors
+
+    Error: V7 policy::flags
+
+      × `ntasks-threshold` is given twice
+       ╭─[simple scheduler:1:73]
+     1 │ eager decide-workers fifo-above fifos-below ntasks-threshold=4294967296 ntasks-threshold=2
+       ·                                             ─────────────┬───────────── ─────────┬────────
+       ·                                                          │                       ╰── again here
+       ·                                                          ╰── first here
+       ╰────
+
+    Error: V7 policy::flags
+
+      × `ntasks-threshold` is 4294967296
+       ╭─[simple scheduler:1:62]
+     1 │ eager decide-workers fifo-above fifos-below ntasks-threshold=4294967296 ntasks-threshold=2
+       ·                                                              ─────┬────
+       ·                                                                   ╰── expected 4294967295 tasks at most
+       ╰────
+      help: write `no-limit` for queues without bound
+    ");
+    assert!(SimpleFlags::parse(&words.replace("=4294967296 ntasks-threshold=2", "=4294967295")).is_ok());
+}

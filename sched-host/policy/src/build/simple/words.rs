@@ -18,6 +18,9 @@ pub(super) const SOURCE: &str = "simple scheduler";
 const NTASKS: &str = "ntasks-threshold";
 const EXP_LEN: &str = "exp-len-threshold";
 
+/// The largest number of tasks that a queue below may be bounded by.
+const MOST: i64 = u32::MAX as i64;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Word {
     Decide(Decide),
@@ -120,8 +123,8 @@ fn read(reader: &mut Reader, node: &KdlNode) -> SimpleFlags {
         match (entry.name().map(|name| name.value()), entry.value()) {
             (None, KdlValue::String(text)) => words.read(reader, text, reader.span(entry.span())),
             (None, _) | (Some(_), _) => match setting(reader, name, entry) {
-                Some(setting) if setting.name == NTASKS => ntasks = Some(setting),
-                Some(setting) if setting.name == EXP_LEN => exp_len = Some(setting),
+                Some(setting) if setting.name == NTASKS => bound(reader, &mut ntasks, setting),
+                Some(setting) if setting.name == EXP_LEN => bound(reader, &mut exp_len, setting),
                 Some(setting) => decision.params.push(setting),
                 None => {}
             },
@@ -135,6 +138,18 @@ fn read(reader: &mut Reader, node: &KdlNode) -> SimpleFlags {
         reader.report(finding);
     }
     words.flags(reader, decision, ntasks, exp_len)
+}
+
+/// Notes a bound of the queues below, which is given once.
+fn bound(reader: &mut Reader, known: &mut Option<Setting>, setting: Setting) {
+    match known {
+        Some(first) => {
+            let finding = Finding::error(format!("`{}` is given twice", setting.name));
+            let finding = finding.at(setting.span, "again here").at(first.span, "first here");
+            reader.report(finding.code("policy::flags"));
+        }
+        None => *known = Some(setting),
+    }
 }
 
 /// The words that were given.
@@ -193,7 +208,8 @@ impl Words {
         let below = self.queue(Word::Below);
         self.contradictions(reader, decide, below, thresholds.into_iter().flatten());
         let ntasks = ntasks.and_then(|setting| match setting.value {
-            Value::Int(tasks @ 1..) => u32::try_from(tasks).ok(),
+            Value::Int(tasks @ 1..=MOST) => Some(tasks as u32),
+            Value::Int(1..) => wrong(reader, &setting, &format!("{MOST} tasks at most"), "no-limit"),
             _ => wrong(reader, &setting, "a whole number of tasks from 1", "no-limit"),
         });
         let given = exp_len.and_then(|setting| match setting.value {
