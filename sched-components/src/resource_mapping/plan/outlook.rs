@@ -1,9 +1,6 @@
 //! The input of a plan: a snapshot of the submitted tasks and the workers.
 
-mod lengths;
 mod squads;
-
-pub(super) use lengths::Lengths;
 
 use super::super::block_cyclic::Owners;
 use super::super::completion::Weights;
@@ -67,7 +64,7 @@ pub(super) struct Outlook {
     /// One past the last task of the window.
     pub(super) end: u64,
     /// Length of each task on each lane.
-    pub(super) lengths: Lengths,
+    pub(super) lengths: Vec<u64>,
     /// The kind of each task: tasks of one kind have equal lengths on every lane.
     pub(super) kinds: Vec<usize>,
     /// Number of known kinds.
@@ -138,8 +135,8 @@ struct Builder<'a> {
     view: &'a View<'a>,
     /// Numbers of the kinds of tasks, by their lengths on each lane.
     kinds: &'a mut BTreeMap<Vec<u64>, usize>,
-    /// The row of each kind, whose lengths are those with what was learnt.
-    rows: BTreeMap<usize, u32>,
+    /// The lengths of each kind with what was learnt.
+    corrected: BTreeMap<usize, Vec<u64>>,
     outlook: Outlook,
     sent: BTreeMap<u64, &'a Sent>,
     tasks: Vec<SubmittedTask>,
@@ -178,7 +175,7 @@ impl Outlook {
     }
 
     pub(super) fn length(&self, task: usize, lane: usize) -> u64 {
-        self.lengths.get(task, lane)
+        self.lengths[task * self.lanes.len() + lane]
     }
 
     /// Whether a task is still to be sent.
@@ -224,9 +221,10 @@ impl Outlook {
     /// The upward rank of each task: the longest path from its start to the end of all tasks. `cost` maps a task's
     /// lengths to one figure.
     pub(super) fn ranks(&self, cost: impl Fn(&[u64]) -> f64) -> Vec<f64> {
+        let lanes = self.lanes.len();
         let mut ranks = vec![0.0_f64; self.len()];
         for task in (0..self.len()).rev() {
-            let own = if self.works[task] { cost(self.lengths.of(task)) } else { 0.0 };
+            let own = if self.works[task] { cost(&self.lengths[task * lanes..][..lanes]) } else { 0.0 };
             ranks[task] = own + self.successors(task).iter().map(|next| ranks[*next]).fold(0.0, f64::max);
         }
         ranks
@@ -241,10 +239,9 @@ impl<'a> Builder<'a> {
         Builder {
             view,
             kinds,
-            rows: BTreeMap::new(),
+            corrected: BTreeMap::new(),
             outlook: Outlook {
                 now: node.now().as_nanos(),
-                lengths: Lengths::new(lanes.len()),
                 lanes,
                 of_owner,
                 classes: view.classes,
@@ -287,19 +284,13 @@ impl<'a> Builder<'a> {
             lengths
         };
         let kind = *self.kinds.entry(expected.clone()).or_insert(next);
-        let row = match self.rows.get(&kind) {
-            Some(row) => *row,
-            None => self.outlook.lengths.add_row(&corrected(expected, kind)),
-        };
-        self.rows.insert(kind, row);
-        let lengths = self.outlook.lengths.row(row);
-        let works = !task.passes && lengths.iter().any(|length| *length != NEVER);
-        let owner = self.owner(sequence, lengths);
+        let lengths = self.corrected.entry(kind).or_insert_with(|| corrected(expected, kind)).clone();
+        let owner = self.owner(sequence, &lengths);
         let outlook = &mut self.outlook;
         outlook.owners.push(owner);
         outlook.sequences.push(sequence);
-        outlook.works.push(works);
-        outlook.lengths.push(row);
+        outlook.works.push(!task.passes && lengths.iter().any(|length| *length != NEVER));
+        outlook.lengths.extend(&lengths);
         outlook.kinds.push(kind);
         outlook.is_sent.push(under_way.is_some());
         if let Some(sent) = under_way {

@@ -45,7 +45,7 @@ impl Samples {
 fn disturbed(outlook: &Outlook, spread: f64, dice: &mut Dice) -> Outlook {
     let mut disturbed = outlook.clone();
     let mut factor = || (spread * dice.normal()).exp();
-    for lengths in disturbed.lengths.each_apart() {
+    for lengths in disturbed.lengths.chunks_mut(outlook.lanes.len().max(1)) {
         let factors: Vec<f64> = (0..outlook.classes).map(|_| factor()).collect();
         for (length, lane) in lengths.iter_mut().zip(&outlook.lanes).filter(|(length, _)| **length != NEVER) {
             *length = (*length as f64 * factors[lane.class]) as u64;
@@ -60,7 +60,7 @@ fn disturbed(outlook: &Outlook, spread: f64, dice: &mut Dice) -> Outlook {
 
 #[cfg(test)]
 mod tests {
-    use super::super::outlook::{Lane, Lengths};
+    use super::super::outlook::Lane;
     use super::*;
     use sched_core::{Child, WorkerId};
 
@@ -70,19 +70,14 @@ mod tests {
             |number: u32, class| Lane { worker: WorkerId(number), child: Child(number), memory: 0, class, free: 0 };
         let mut outlook = Outlook::default();
         (outlook.lanes, outlook.classes) = (vec![lane(0, 0), lane(1, 0), lane(2, 1)], 2);
-        outlook.sequences = (0..2000).collect();
-        outlook.lengths = Lengths::new(3);
-        let row = outlook.lengths.add_row(&[1_000_000, 1_000_000, NEVER]);
-        (0..2000).for_each(|_| outlook.lengths.push(row));
+        outlook.lengths = [1_000_000, 1_000_000, NEVER].repeat(2000);
         outlook.sent = vec![(0, 0, 500)];
         let drawn = disturbed(&outlook, 0.2, &mut Dice(1));
-        let logs: Vec<f64> = (0..2000).map(|task| (drawn.length(task, 0) as f64 / 1e6).ln()).collect();
+        let logs: Vec<f64> = drawn.lengths.chunks(3).map(|task| (task[0] as f64 / 1e6).ln()).collect();
         let mean = logs.iter().sum::<f64>() / logs.len() as f64;
         let spread = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / logs.len() as f64).sqrt();
         assert!(mean.abs() < 0.02 && (0.18..0.22).contains(&spread), "{mean} {spread}");
-        let length = |task, lane| drawn.length(task, lane);
-        assert!((0..2000).all(|task| length(task, 0) == length(task, 1) && length(task, 2) == NEVER));
-        assert_eq!(outlook.length(7, 0), 1_000_000);
+        assert!(drawn.lengths.chunks(3).all(|task| task[0] == task[1] && task[2] == NEVER));
         assert_eq!(disturbed(&outlook, 0.0, &mut Dice(1)).sent, outlook.sent);
     }
 }

@@ -67,7 +67,7 @@ impl Squads {
 #[cfg(test)]
 mod tests {
     use super::super::super::schedule::{Schedule, Scratch, Taste};
-    use super::super::{Lane, Lengths, NEVER};
+    use super::super::{Lane, NEVER};
     use super::*;
     use proptest::prelude::*;
     use sched_core::{Child, WorkerId};
@@ -80,17 +80,14 @@ mod tests {
             Lane { worker, child, memory: class / 2, class: *class, free: *free }
         };
         let count = kinds.len();
-        let mut by_lane = Lengths::new(lanes.len());
-        let of_kind = |of_kind: &[u64; 3]| lanes.iter().map(|(class, _)| of_kind[*class]).collect::<Vec<u64>>();
-        let rows: Vec<u32> = lengths.iter().map(|lengths| by_lane.add_row(&of_kind(lengths))).collect();
-        kinds.iter().for_each(|kind| by_lane.push(rows[*kind]));
+        let of_kind = |kind: &usize| lanes.iter().map(|(class, _)| lengths[*kind][*class]).collect::<Vec<u64>>();
         let mut outlook = Outlook {
             now: 5,
             lanes: lanes.iter().enumerate().map(lane).collect(),
             classes: 3,
             memories: 2,
             sequences: (0..count as u64).collect(),
-            lengths: by_lane,
+            lengths: kinds.iter().flat_map(of_kind).collect(),
             kinds: kinds.to_vec(),
             count_kinds: 3,
             works: vec![true; count],

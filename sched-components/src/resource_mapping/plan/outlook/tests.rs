@@ -13,16 +13,13 @@ fn one_task(lengths: &[u64]) -> Outlook {
         free: 0,
     };
     let (count, owner) = (lengths.len(), lengths.len() - 1);
-    let mut by_lane = Lengths::new(count);
-    let row = by_lane.add_row(lengths);
-    by_lane.push(row);
     let elsewhere = lengths[..owner].iter().min().copied().unwrap_or(NEVER);
     let mut outlook = Outlook {
         lanes: (0..count).map(lane).collect(),
         classes: count,
         memories: count,
         sequences: vec![0],
-        lengths: by_lane,
+        lengths: lengths.to_vec(),
         kinds: vec![0],
         count_kinds: 1,
         works: vec![true],
