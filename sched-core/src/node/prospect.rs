@@ -20,7 +20,7 @@ pub struct Prospect {
 }
 
 /// Maximum number of runs of children that are queried at once.
-const RUNS: usize = 12;
+const RUNS: usize = 16;
 
 impl Node<'_> {
     /// Calls `each` with every child, in order, and the expected cost of `task` below it. `with_energy` requests the
