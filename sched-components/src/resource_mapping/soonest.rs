@@ -19,9 +19,9 @@ pub(super) struct Soonest {
 /// other decision would be one that was taken before.
 #[derive(Default, Debug)]
 struct Standing {
-    /// Number of the task; 0 for none.
+    /// Number of the last such task, so that others need no lock; 0 for none.
     task: AtomicU64,
-    chosen: Mutex<Option<Candidate>>,
+    decision: Mutex<Option<(TaskId, Candidate)>>,
 }
 
 impl Standing {
@@ -31,19 +31,13 @@ impl Standing {
         if self.task.load(Relaxed) != task.id().sequence() {
             return None;
         }
-        let mut chosen = self.chosen.lock();
-        // Another task may have taken its place before the lock was taken.
-        if self.task.load(Relaxed) != task.id().sequence() {
-            return None;
-        }
-        self.task.store(0, Relaxed);
-        chosen.take()
+        let decision = self.decision.lock().take_if(|(of, _)| *of == task.id());
+        decision.map(|(_, chosen)| chosen)
     }
 
-    fn set(&self, task: &Task, decision: Candidate) {
-        let mut chosen = self.chosen.lock();
+    fn set(&self, task: &Task, chosen: Candidate) {
+        *self.decision.lock() = Some((task.id(), chosen));
         self.task.store(task.id().sequence(), Relaxed);
-        *chosen = Some(decision);
     }
 }
 

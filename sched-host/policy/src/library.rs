@@ -174,6 +174,7 @@ impl Source {
     pub fn policy(&self) -> Result<Policy, Findings> {
         if let Cow::Borrowed(text) = &self.text
             && let Some(policy) = Shipped::of_text(text)
+            && self.wanted.as_ref().is_none_or(|wanted| *wanted == policy.name)
         {
             return policy.adjusted(&self.adjustments);
         }

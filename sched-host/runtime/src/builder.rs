@@ -261,8 +261,7 @@ impl Builder {
 
     /// Bounds the tasks that are submitted and have not ended, in all contexts: so a program that submits faster than
     /// workers execute uses memory in proportion to the bound. What tasks and callbacks submit is counted, but always
-    /// taken.
-    /// Several threads, or a replay, may exceed the bound by what they submit at once. 0 counts as 1.
+    /// taken. Several threads, or a replay, may exceed the bound by what they submit at once. 0 counts as 1.
     ///
     /// ```
     /// use sched_runtime::{Runtime, WhenFull};

@@ -219,19 +219,21 @@ impl Case {
         let mut watcher =
             Watcher { digest: Digest::default(), lines: recording.events, error: None, recorder, ended: 0, progress };
         log::of_run(&self.policies(policy));
-        let (outcome, nodes, wall) = match &self.cluster {
+        let began;
+        let (outcome, nodes) = match &self.cluster {
             Some(cluster) => {
                 let simulation = self.on_cluster(cluster, graph, policy, &watcher);
-                let (outcome, wall) = timed(|| simulation.observe(&mut watcher));
-                let outcome = outcome?;
-                (outcome.total, Some((outcome.nodes, outcome.messages, outcome.message_bytes)), wall)
+                began = Instant::now();
+                let outcome = simulation.observe(&mut watcher)?;
+                (outcome.total, Some((outcome.nodes, outcome.messages, outcome.message_bytes)))
             }
             None => {
                 let simulation = self.on_machine(graph, policy, &watcher);
-                let (outcome, wall) = timed(|| simulation.observe(&mut watcher));
-                (outcome?, None, wall)
+                began = Instant::now();
+                (simulation.observe(&mut watcher)?, None)
             }
         };
+        let wall: Duration = began.elapsed();
         let digest = watcher.digest.value();
         let flushed = watcher.lines.as_mut().map_or(Ok(()), |lines| lines.flush());
         let written = watcher.error.map_or(flushed, Err);
@@ -295,12 +297,6 @@ impl Case {
         let when = at.map_or(When::AfterTasks(self.half), When::At);
         names.into_iter().fold(simulation, |simulation, name| simulation.swap_policy(name, policy, when))
     }
-}
-
-/// What `work` returns, and how long it took.
-fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    let began = Instant::now();
-    (work(), began.elapsed())
 }
 
 /// The error if no policy completes; a common reason is reported once.

@@ -6,7 +6,7 @@
 //! have one, the next kernel takes longer by that time.
 //!
 //! Where nodes share cores, neither kernels nor what is received end at a time that the node knows: it asks for work of
-//! a core, and is told when that has ended.
+//! a core, and learns when that has ended.
 
 use super::moves::Waiter;
 use super::workers::Worker;
