@@ -1,7 +1,8 @@
 //! Registered data: the handle that tasks name, and the value behind it.
 //!
 //! Tasks that name the same data run in the order that [`AccessOrder`] keeps, and that alone separates them: see
-//! [`plain`]. (Replicas are also copied ahead of their turn, so they have locks, which are waited for: see [`replicas`].)
+//! [`plain`]. (Replicas are also copied ahead of their turn, so they have locks, which are waited for: see
+//! [`replicas`].)
 
 pub(crate) mod access;
 pub(crate) mod array;

@@ -264,8 +264,8 @@ impl Runtime {
     /// result is dropped.
     ///
     /// # Errors
-    /// If the data was not computed; see [`DataError`]. A task with [`Write`](crate::Write) access makes it good again, or
-    /// a [lease](Self::lease_write).
+    /// If the data was not computed; see [`DataError`]. A task with [`Write`](crate::Write) access makes it good again,
+    /// or a [lease](Self::lease_write).
     ///
     /// # Panics
     /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.

@@ -237,8 +237,8 @@ impl Worker {
         }
     }
 
-    /// Executes a task without a look at its record, if it belongs to the last replay, nobody follows that, and all data
-    /// is good. Returns whether it did.
+    /// Executes a task without a look at its record, if it belongs to the last replay, nobody follows that, and all
+    /// data is good. Returns whether it did.
     // A function of its own, so that other tasks pay for one comparison only.
     #[inline(never)]
     fn execute_unasked(&mut self, slot: &'static Slot, some_bad: bool) -> bool {

@@ -127,8 +127,8 @@ impl Simulation {
         }
     }
 
-    /// Gives the dependencies of the graph, which each run computes otherwise. A graph that is simulated repeatedly needs
-    /// them once.
+    /// Gives the dependencies of the graph, which each run computes otherwise. A graph that is simulated repeatedly
+    /// needs them once.
     ///
     /// ```
     /// # use sched_graph::generate::cholesky;
@@ -139,7 +139,8 @@ impl Simulation {
     /// let dependencies = Arc::new(graph.dependencies());
     /// for (policy, workers) in [("tree-eager", 4), ("tree-prio", 4), ("tree-ws", 8)] {
     ///     let platform = Platform::flat(workers, Duration::from_millis(1));
-    ///     let simulation = Simulation::new(Arc::clone(&graph), platform).policy(policy).registry(Arc::clone(&registry));
+    ///     let simulation = Simulation::new(Arc::clone(&graph), platform).policy(policy);
+    ///     let simulation = simulation.registry(Arc::clone(&registry));
     ///     let given = simulation.clone().dependencies(Arc::clone(&dependencies)).run()?;
     ///     assert_eq!(given.makespan, simulation.run()?.makespan);
     /// }

@@ -21,7 +21,8 @@ pub(super) struct Call<'a> {
     /// The worker that makes the call.
     pub(super) requester: Option<WorkerId>,
     /// Architectures that can execute the tasks moved in this call, so that a wake goes to a suitable worker. In a call
-    /// that is no push, all bits; but while a task is pushed on in it, those of that task and of what moves because of it.
+    /// that is no push, all bits; but while a task is pushed on in it, those of that task and of what moves because of
+    /// it.
     archs: Cell<u32>,
     /// Largest width of these tasks: combined workers up to this size are useful.
     width: Cell<u16>,

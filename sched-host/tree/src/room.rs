@@ -42,8 +42,8 @@ pub(super) static ROOM: HostRoom = HostRoom { note, of_child, below };
 pub(super) struct Room {
     /// Whether the node has reported that it is full, and that is heeded.
     is_full: AtomicBool,
-    /// Twice the number of its reports so far, but for those of pushes on trial, and one more while the last says that it
-    /// is full.
+    /// Twice the number of its reports so far, but for those of pushes on trial, and one more while the last says that
+    /// it is full.
     reports: AtomicU32,
     /// Number of tasks that it has to refuse while it should, before the host refuses for it.
     trials: AtomicU32,

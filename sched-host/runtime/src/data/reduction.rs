@@ -226,8 +226,8 @@ impl Submitter {
     /// adds it to the value. In which order accumulators are combined is not said; see
     /// [`reduction_in_order`](Self::reduction_in_order).
     ///
-    /// If `combine` panics, the task fails that is the next to use the value, or the call of the program panics that is.
-    /// What was to be added is lost: whoever uses the value later panics too.
+    /// If `combine` panics, the task fails that is the next to use the value, or the call of the program panics that
+    /// is. What was to be added is lost: whoever uses the value later panics too.
     pub fn reduction<T: Send + Sync + 'static>(
         &self,
         value: T,

@@ -10,8 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Outcome of a task. It is known for as long as the runtime exists; the reasons are those of the 4096 tasks that failed
-/// or were cancelled last.
+/// Outcome of a task. It is known for as long as the runtime exists; the reasons are those of the 4096 tasks that
+/// failed or were cancelled last.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Outcome {
     /// Its kernel returned.

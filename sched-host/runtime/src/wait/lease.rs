@@ -113,8 +113,8 @@ impl QuietHook {
     }
 }
 
-/// A lease that has not come, with what to do then. The turn refers to it, so it refers neither to that nor to what keeps
-/// the turn: a runtime may end without it.
+/// A lease that has not come, with what to do then. The turn refers to it, so it refers neither to that nor to what
+/// keeps the turn: a runtime may end without it.
 struct Coming<D: Data, F> {
     core: Weak<Core>,
     turn: Mutex<Option<(D, SlotId, F)>>,

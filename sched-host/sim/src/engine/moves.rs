@@ -263,8 +263,8 @@ impl Engine<'_> {
         self.start_transfer(from, to);
     }
 
-    /// Starts the most urgent transfer between two memory nodes, if none is under way. A copy that a write has overtaken
-    /// while it was queued is not begun.
+    /// Starts the most urgent transfer between two memory nodes, if none is under way. A copy that a write has
+    /// overtaken while it was queued is not begun.
     fn start_transfer(&mut self, from: MemoryNode, to: MemoryNode) {
         let transfer = loop {
             let channel = self.moves.channel(from, to);

@@ -93,7 +93,8 @@ pub(super) fn rows<'a>(trace: &'a Trace, timeline: &Timeline, colours: &KernelCo
 /// Fewest neighbours without a task that share a row.
 const FOLDED: usize = 4;
 
-/// The rows of a group, where neighbours that had nothing to do share one: on a large machine they would hide the others.
+/// The rows of a group, where neighbours that had nothing to do share one: on a large machine they would hide the
+/// others.
 fn folded(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let mut left = rows.into_iter().peekable();
     let mut folded = Vec::new();

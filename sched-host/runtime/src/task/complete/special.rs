@@ -27,8 +27,8 @@ impl Core {
     ///
     /// Turns are taken by the worker that runs the task, not when the task is ready: in between it may lie in a queue
     /// for long, while others could run. Each end of a task schedules one task of those that wait, so a task is
-    /// scheduled a bounded number of times, however many there are. One that is scheduled so takes the turn or passes it
-    /// on: while a turn is free, none waits for it but behind one that is scheduled.
+    /// scheduled a bounded number of times, however many there are. One that is scheduled so takes the turn or passes
+    /// it on: while a turn is free, none waits for it but behind one that is scheduled.
     #[cold]
     #[inline(never)]
     pub(crate) fn take_turns(&self, task: TaskPlace, worker: WorkerId, scratch: &mut WorkerScratch) -> bool {
