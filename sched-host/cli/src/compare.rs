@@ -107,7 +107,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     }
     let progress = Progress::new(true, args.format.is_json());
     let trace = args.pictures.wanted() || page.is_some();
-    let (simulated, mut failed) = case.simulate_all(&policies, &progress, |_| Recording { trace, events: None })?;
+    let (simulated, mut failed) = case.simulate_all(&policies, &progress, |_| Recording::of_trace(trace))?;
     let mut contenders: Vec<(Run, Option<Trace>)> =
         simulated.into_iter().map(|Simulated { run, trace, .. }| (run, trace)).collect();
     if args.contexts.contexts.is_empty() {

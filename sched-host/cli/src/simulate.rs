@@ -1,6 +1,7 @@
 //! `sched simulate`: a task graph on a described machine, under a virtual clock.
 
 pub(super) mod case;
+mod explain;
 pub(super) mod report;
 pub(super) mod setup;
 mod swap;
@@ -53,6 +54,8 @@ use swap::{Swap, swap};
                                  combined workers execute tasks together
   sched simulate cholesky --policy tree-heft --gantt heft.svg --trace heft.json
                                  a picture for a browser, and a trace for https://ui.perfetto.dev
+  sched simulate cholesky --tiles 8 --policy tree-heft --explain \"gemm(5,3,1)\"
+                                 why this task ran where it ran
   sched simulate cholesky --policy tree-eager,tree-heft --json | jq '.runs[] | {policy, makespan_s}'")]
 pub struct Args {
     #[command(flatten)]
@@ -72,6 +75,12 @@ pub struct Args {
     /// Write every event to a file, one line each: time in nanoseconds and event; `-` is the standard output
     #[arg(long, value_name = "FILE")]
     events: Option<Target>,
+
+    /// Explain what happens to a task: when it becomes ready, where components put it, what they could know of each
+    /// child when they chose one, and who executes it. END is when the task would end below a child by the other
+    /// columns; components may weigh more. TASK is its name, or its number in traces and messages; may be repeated
+    #[arg(long, value_name = "TASK")]
+    explain: Vec<String>,
 
     #[command(flatten)]
     pictures: Pictures,
@@ -93,6 +102,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
         None if policies.len() > 1 => case.check(&policies)?,
         None => {}
     }
+    let explained = explain::find(&args.explain, &case.graph)?;
     let (pictures, mut events) = args.open(&policies)?;
     let targets: Vec<Option<Target>> = events.iter().map(|sink| sink.as_ref().map(|it| it.target().clone())).collect();
     let takes_output =
@@ -102,6 +112,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     let (simulated, failed) = case.simulate_all(&policies, &progress, |place| Recording {
         trace: pictures[place].wanted(),
         events: events[place].take().map(|sink| sink.writer(&mut standard)),
+        explained: &explained,
     })?;
     let recorded = simulated.into_iter().map(|Simulated { run, trace, written }| (run, (trace, written)));
     let (runs, recorded): (Vec<Run>, Vec<_>) = recorded.unzip();

@@ -30,6 +30,7 @@ mod bound;
 mod bytes;
 mod chrome;
 mod event;
+mod explanation;
 mod format;
 mod gantt;
 mod notes;
@@ -46,6 +47,7 @@ mod track;
 
 pub use bound::measured_bound;
 pub use event::{CodeletId, Event, Note, NoteId, RankMessage, Stamped, Transfer};
+pub use explanation::{Explained, Explainer, Explanation, Moment, Step};
 pub use format::{Format, UnknownFormat};
 pub use gantt::{Bound, Gantt, gantt};
 pub use notes::Notes;

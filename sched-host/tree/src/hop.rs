@@ -32,6 +32,9 @@ impl LiveTree {
             return RawPush { refused: task, why: FULL };
         };
         let node = self.node(to);
+        if let Some(observed) = &self.observed {
+            self.note_choice(observed, call, from, to, slot);
+        }
         call.forget_time();
         let unaimed = call.note_move(slot);
         slot.hold(task, node.number);

@@ -56,7 +56,7 @@ pub use listener::TaskEnd;
 pub use lookahead::Lookahead;
 pub use memberships::Memberships;
 pub use neighbours::ContextFacts;
-pub use observer::{NoteKind, ObservedNode, TreeObserver};
+pub use observer::{Alternative, Choice, NoteKind, ObservedNode, TreeObserver};
 pub use services::{CostPlace, ExpectedCost, LogLine, Services};
 pub use shared_part::Sharing;
 pub use survey::{NodeState, suspect};

@@ -2,11 +2,12 @@
 
 use super::LiveTree;
 use super::call::Call;
-use super::ledger::{Phase, Slot};
+use super::ledger::{NodeId, Phase, Slot};
 use super::node::TreeNode;
 use super::services::Services;
 use sched_core::abi::RawTask;
-use sched_core::{LogLevel, Refusal, TaskId, WorkerId};
+use sched_core::abi::extension::RawProspect;
+use sched_core::{Estimate, LogLevel, Refusal, TaskId, WorkerId};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -41,6 +42,59 @@ pub trait TreeObserver: Send + Sync {
 
     /// A node wrote a line to the log, or a fault of it was seen for the first time.
     fn noted(&self, nanos: u64, by: Option<WorkerId>, node: ObservedNode, kind: NoteKind, text: &str);
+
+    /// Whether [`chose`](Self::chose) is called for a task: each call asks for the prospects of all children.
+    fn wants_choices(&self, task: TaskId) -> bool {
+        let _ = task;
+        false
+    }
+
+    /// A node whose children have different workers pushes a task to one of them.
+    fn chose(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, choice: Choice) {
+        let _ = (nanos, by, task, choice);
+    }
+}
+
+/// A node pushes a task to one of its children: what it can know of each at that moment, whether or not it asks.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Choice {
+    /// Name of the component at the node.
+    pub component: String,
+    /// The node.
+    pub from: ObservedNode,
+    /// Place of the chosen child among `children`.
+    pub chosen: usize,
+    /// All children, in order.
+    pub children: Vec<Alternative>,
+}
+
+/// A child that a task could be pushed to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Alternative {
+    /// The child.
+    pub node: ObservedNode,
+    /// The workers below.
+    pub workers: Vec<WorkerId>,
+    /// Whether any of them can execute the task.
+    pub is_able: bool,
+    /// When the child expects to have done what it has, in nanoseconds.
+    pub free_at: u64,
+    /// Expected length of the transfers of the task's data, in nanoseconds.
+    pub transfer: u64,
+    /// Expected length of the task on the best worker, in nanoseconds; `None` if unknown.
+    pub length: Option<u64>,
+    /// Expected energy there, in joules.
+    pub energy: Option<f64>,
+}
+
+impl Alternative {
+    /// When the task would end there, in nanoseconds, if it is pushed at `now`: it starts when the child is free and
+    /// the data is there, which is transferred meanwhile. `None` if its length is unknown.
+    #[must_use]
+    pub fn end(&self, now: u64) -> Option<u64> {
+        let start = self.free_at.max(now).max(now.saturating_add(self.transfer));
+        Some(start.saturating_add(self.length?))
+    }
 }
 
 /// Kind of a remark about a node.
@@ -107,6 +161,38 @@ impl Observed {
 }
 
 impl LiveTree {
+    /// Reports that the component of `from` pushes a task to the child `to`, if the observer wants to know.
+    #[cold]
+    pub(super) fn note_choice(&self, observed: &Observed, call: &Call<'_>, from: NodeId, to: NodeId, slot: &Slot) {
+        let (from, task) = (&self.nodes[from.index()], id(slot));
+        if !observed.observer.wants_choices(task) || !self.chooses_workers(from) {
+            return;
+        }
+        let Some(chosen) = from.children.iter().position(|child| *child == to) else { return };
+        let alternative = |child: &NodeId| {
+            let below = &self.nodes[child.index()];
+            let RawProspect { able, length, transfer, energy } = self.prospect_below(from, below, slot.head());
+            Alternative {
+                node: observed.node(below),
+                workers: below.workers_in_context().collect(),
+                is_able: able > 0,
+                free_at: self.hop_estimated_end(call, *child),
+                transfer,
+                length: Estimate::from_wire(length).known().map(|length| length.as_nanos() as u64),
+                energy: (!energy.is_nan()).then_some(energy),
+            }
+        };
+        let children = from.children.iter().map(alternative).collect();
+        let choice = Choice { component: from.component_name.clone(), from: observed.node(from), chosen, children };
+        observed.observer.chose(self.services.now().as_nanos(), call.requester, task, choice);
+    }
+
+    /// Whether the children of a node have different workers below.
+    fn chooses_workers(&self, node: &TreeNode) -> bool {
+        let below = |child: &NodeId| &self.nodes[child.index()].place().raw().workers_in_context;
+        node.children.windows(2).any(|pair| below(&pair[0]) != below(&pair[1]))
+    }
+
     /// Reports a remark about a node to the observer, if there is one.
     #[cold]
     pub(super) fn note(&self, call: &Call<'_>, node: &TreeNode, kind: NoteKind, text: impl FnOnce() -> String) {

@@ -213,6 +213,16 @@ fn restricted_below(answers: &mut Answers<'_>, node: &TreeNode, first: u32, into
 }
 
 impl LiveTree {
+    /// The prospect of a task below a child of `node`, as components are told.
+    pub(super) fn prospect_below(&self, node: &TreeNode, child: &TreeNode, head: &TaskHead) -> RawProspect {
+        let moves = node.place().raw().flags & place::NO_TRANSFERS == 0;
+        let mut answers = Answers { tree: self, head, moves, with_energy: true, length: None, transfer: None };
+        match head.restriction() {
+            0 => answers.of(&child.worker_groups),
+            _ => answers.of(&self.able_alone(child, head)),
+        }
+    }
+
     /// The workers below a node that can execute a task, each as a group of its own.
     fn able_alone(&self, node: &TreeNode, head: &TaskHead) -> Vec<WorkerGroup> {
         let able = node.workers_in_context().filter(|worker| self.fits(worker.0, head));

@@ -60,8 +60,7 @@ pub(super) fn run(
     let mut failed: Vec<Failed> = Vec::new();
     let mut simulate = |case: &Case, note: &mut dyn FnMut(usize, f64)| -> miette::Result<()> {
         let progress = Progress::new(true, is_json);
-        let (simulated, without) =
-            case.simulate_all(policies, &progress, |_| Recording { trace: false, events: None })?;
+        let (simulated, without) = case.simulate_all(policies, &progress, |_| Recording::of_trace(false))?;
         for run in simulated.into_iter().map(|simulated| simulated.run) {
             if let Some(place) = policies.iter().position(|policy| *policy == run.policy) {
                 note(place, run.makespan_s);

@@ -1,5 +1,6 @@
 //! The case that is simulated with each policy.
 
+use super::explain;
 use super::report::{Failed, Run};
 use super::setup::{Loaded, Setup};
 use super::swap::Swap;
@@ -8,12 +9,14 @@ use crate::log;
 use crate::progress::Progress;
 use crate::reports;
 use miette::miette;
-use sched_graph::{Dependencies, TaskGraph};
+use sched_graph::{Dependencies, TaskGraph, TaskId};
 use sched_sim::cluster::{Cluster, ClusterSimulation};
 use sched_sim::{Context, Noise, Platform, SimError, SimRecorder, Simulation, When};
-use sched_trace::{Digest, Event, Observer, Trace};
+use sched_trace::{Digest, Event, Explainer, Observer, Trace};
+use sched_tree::TreeObserver;
 use sched_tree::hypervisor::Goals;
 use sched_tree::plugin::Registry;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -57,6 +60,15 @@ pub(crate) struct Recording<'a> {
     pub(crate) trace: bool,
     /// Destination of a line for each event.
     pub(crate) events: Option<Box<dyn Write + 'a>>,
+    /// Tasks that are explained.
+    pub(crate) explained: &'a BTreeSet<TaskId>,
+}
+
+impl Recording<'_> {
+    /// Of a trace alone, if it is wanted.
+    pub(crate) fn of_trace(trace: bool) -> Recording<'static> {
+        Recording { trace, events: None, explained: const { &BTreeSet::new() } }
+    }
 }
 
 /// A completed simulation.
@@ -197,7 +209,7 @@ impl Case {
     /// # Errors
     /// If it does not complete.
     pub(crate) fn replay(&self, name: &str, pinned: TaskGraph, trace: bool) -> Result<Simulated, SimError> {
-        let mut simulated = self.simulate(&Arc::new(pinned), REPLAYER, Recording { trace, events: None }, &|_| ())?;
+        let mut simulated = self.simulate(&Arc::new(pinned), REPLAYER, Recording::of_trace(trace), &|_| ())?;
         name.clone_into(&mut simulated.run.policy);
         if let Some(trace) = &mut simulated.trace {
             name.clone_into(&mut trace.title);
@@ -216,8 +228,16 @@ impl Case {
             Some(cluster) => SimRecorder::of_cluster(graph, cluster),
             None => SimRecorder::new(Arc::clone(graph), Arc::clone(&self.platform)),
         });
-        let mut watcher =
-            Watcher { digest: Digest::default(), lines: recording.events, error: None, recorder, ended: 0, progress };
+        let explainer = explain::explainer(recording.explained, graph);
+        let mut watcher = Watcher {
+            digest: Digest::default(),
+            lines: recording.events,
+            error: None,
+            recorder,
+            explainer,
+            ended: 0,
+            progress,
+        };
         log::of_run(&self.policies(policy));
         let began;
         let (outcome, nodes) = match &self.cluster {
@@ -239,6 +259,13 @@ impl Case {
         let written = watcher.error.map_or(flushed, Err);
         let trace = watcher.recorder.map(|recorder| recorder.finish(&self.policies(policy)));
         let mut run = Run::simulated(policy, outcome, self.has_contexts(), digest, wall);
+        if let Some(explainer) = watcher.explainer {
+            let names = match &self.cluster {
+                Some(cluster) => cluster.empty_trace(graph, ""),
+                None => self.platform.empty_trace(graph, ""),
+            };
+            run.explained = explain::reports(&explainer.finish(), graph, &self.platform, names);
+        }
         if let Some((nodes, messages, bytes)) = nodes {
             run.on_nodes(&nodes, messages, bytes);
         }
@@ -252,8 +279,8 @@ impl Case {
         simulation = self.with_contexts(simulation.policy(policy));
         simulation = simulation.registry(Arc::clone(&self.registry)).seed(self.seed);
         simulation = simulation.noise(Noise { seed: self.seed, ..self.noise.clone() });
-        match &watcher.recorder {
-            Some(recorder) => simulation.tree_observer(recorder.tree_observer()),
+        match watcher.tree_observer() {
+            Some(observer) => simulation.tree_observer(observer),
             None => simulation,
         }
     }
@@ -268,8 +295,8 @@ impl Case {
         let mut simulation = ClusterSimulation::new(Arc::clone(graph), Arc::clone(cluster)).policy(policy);
         simulation = simulation.registry(Arc::clone(&self.registry)).seed(self.seed);
         simulation = simulation.noise(Noise { seed: self.seed, ..self.noise.clone() });
-        match &watcher.recorder {
-            Some(recorder) => simulation.tree_observer(recorder.tree_observer()),
+        match watcher.tree_observer() {
+            Some(observer) => simulation.tree_observer(observer),
             None => simulation,
         }
     }
@@ -314,9 +341,20 @@ struct Watcher<'a> {
     lines: Option<Box<dyn Write + 'a>>,
     error: Option<io::Error>,
     recorder: Option<SimRecorder>,
+    explainer: Option<Explainer>,
     /// Ended tasks; each member of a team ends one.
     ended: u64,
     progress: &'a dyn Fn(u64),
+}
+
+impl Watcher<'_> {
+    fn tree_observer(&self) -> Option<Arc<dyn TreeObserver>> {
+        let recorder = self.recorder.as_ref().map(SimRecorder::tree_observer);
+        match &self.explainer {
+            Some(explainer) => Some(explainer.tree_observer(recorder)),
+            None => recorder,
+        }
+    }
 }
 
 impl Observer for Watcher<'_> {
@@ -326,6 +364,9 @@ impl Observer for Watcher<'_> {
         self.digest.event(nanos, event);
         if let Some(recorder) = &mut self.recorder {
             recorder.event(nanos, event);
+        }
+        if let Some(explainer) = &mut self.explainer {
+            explainer.event(nanos, event);
         }
         if matches!(event, Event::Ended { .. } | Event::Passed { .. }) {
             self.ended += 1;

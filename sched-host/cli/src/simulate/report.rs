@@ -4,6 +4,7 @@ mod contexts;
 mod nodes;
 
 use super::case::Case;
+use super::explain::{self, TaskReport};
 use super::setup::CostsOption;
 use crate::hypervisor::HypervisorReport;
 use crate::json;
@@ -91,6 +92,8 @@ pub(crate) struct Run {
     pub(crate) faults: Vec<Fault>,
     /// What was logged.
     log: Vec<Said>,
+    /// What happened to the tasks of `--explain`.
+    pub(super) explained: Vec<TaskReport>,
 }
 
 #[derive(Serialize)]
@@ -173,6 +176,7 @@ impl Run {
             simulated_tasks_per_s: Some(outcome.tasks as f64 / wall.as_secs_f64().max(f64::MIN_POSITIVE)),
             faults: outcome.faults,
             log: log::take(),
+            explained: Vec::new(),
         }
     }
 
@@ -236,6 +240,7 @@ impl Run {
             simulated_tasks_per_s: None,
             faults: Vec::new(),
             log: Vec::new(),
+            explained: Vec::new(),
         }
     }
 }
@@ -350,7 +355,8 @@ impl Report {
         let contexts = run.context_table().map_or(String::new(), |table| format!("\n{table}\n"));
         let goals = run.hypervisor.as_ref().map_or(String::new(), |report| format!("\n{}\n", report.text()));
         let table = if run.per_node.is_empty() { run.worker_table() } else { nodes::table(&run.per_node) };
-        format!("{text}{contexts}{goals}\n{table}\n")
+        let explained: String = run.explained.iter().map(|task| format!("\n{}", explain::text(task))).collect();
+        format!("{text}{contexts}{goals}\n{table}\n{explained}")
     }
 }
 

@@ -4,7 +4,7 @@ use sched_core::{MemoryNode, Refusal, TaskId, WorkerId};
 use sched_graph::DataId;
 use sched_graph::ranks::Role;
 use sched_trace::{Event, Observer, Transfer};
-use sched_tree::{NoteKind, ObservedNode, TreeObserver};
+use sched_tree::{Choice, NoteKind, ObservedNode, TreeObserver};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -110,5 +110,17 @@ impl TreeObserver for NodeTreeObserver {
 
     fn noted(&self, nanos: u64, by: Option<WorkerId>, node: ObservedNode, kind: NoteKind, text: &str) {
         self.observer.noted(nanos, self.by(by), node, kind, text);
+    }
+
+    fn wants_choices(&self, task: TaskId) -> bool {
+        self.numbers.task(task).is_some_and(|task| self.observer.wants_choices(task))
+    }
+
+    fn chose(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, mut choice: Choice) {
+        let workers = choice.children.iter_mut().flat_map(|child| &mut child.workers);
+        workers.for_each(|worker| *worker = self.numbers.worker(*worker));
+        if let Some(task) = self.numbers.task(task) {
+            self.observer.chose(nanos, self.by(by), task, choice);
+        }
     }
 }

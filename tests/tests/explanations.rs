@@ -1,0 +1,254 @@
+//! Explanations: what happens to a task, and what the host could have told of each child.
+
+use sched_core::TaskId;
+use sched_host::graph::generate::{cholesky, lu};
+use sched_host::graph::{DataId, TaskGraph};
+use sched_host::sim::platform::find;
+use sched_host::sim::{Platform, Simulation};
+use sched_host::trace::{Digest, Explained, Explainer, Moment, Observer, Step};
+use sched_host::tree::TreeObserver;
+use sched_tests::{program, stock};
+use std::sync::Arc;
+
+/// Decides by completion times alone, in front of short queues.
+const BY_ENDS: &str = r#"
+    prio {
+        perfmodel-select {
+            perfmodel {
+                mct beta=0.0 {
+                    each "worker" {
+                        prio ntasks-threshold=1 { use "leaf" }
+                    }
+                }
+            }
+            calibrator {
+                eager-calibration {
+                    each "worker" {
+                        prio ntasks-threshold=1 { use "leaf" }
+                    }
+                }
+            }
+            no-perfmodel {
+                eager {
+                    each "worker" {
+                        prio ntasks-threshold=1 { use "leaf" }
+                    }
+                }
+            }
+        }
+    }
+    shared "leaf" each="worker" {
+        worker
+    }
+"#;
+
+fn all_tasks(graph: &TaskGraph) -> Vec<(TaskId, Vec<DataId>)> {
+    let data = |task: &sched_host::graph::Task| task.accesses.iter().map(|access| access.data).collect();
+    graph.ids().zip(&graph.tasks).map(|(id, task)| (id.submitted(), data(task))).collect()
+}
+
+/// What happens to all tasks of a graph, and the digest.
+fn explain(graph: &Arc<TaskGraph>, platform: &Arc<Platform>, policy: &str) -> (Explained, u64) {
+    struct Both(Explainer, Digest);
+    impl Observer for Both {
+        fn event(&mut self, nanos: u64, event: &sched_host::trace::Event) {
+            self.0.event(nanos, event);
+            self.1.event(nanos, event);
+        }
+    }
+    let mut both = Both(Explainer::new(all_tasks(graph)), Digest::default());
+    let simulation = simulation(graph, platform, policy).tree_observer(both.0.tree_observer(None));
+    simulation.observe(&mut both).expect("it ends");
+    (both.0.finish(), both.1.value())
+}
+
+fn simulation(graph: &Arc<TaskGraph>, platform: &Arc<Platform>, policy: &str) -> Simulation {
+    let simulation = Simulation::new(Arc::clone(graph), Arc::clone(platform)).registry(stock::registry(Vec::new()));
+    if policy.contains('{') { simulation.policy_value(stock::policy(policy)) } else { simulation.policy(policy) }
+}
+
+fn cpu9_gpu3() -> Arc<Platform> {
+    Arc::new(find("cpu9-gpu3").expect("it is shipped"))
+}
+
+#[test]
+fn a_component_that_decides_by_ends_chooses_the_child_that_is_shown_to_end_first() {
+    let (graph, platform) = (Arc::new(cholesky(9, 960)), cpu9_gpu3());
+    let (explained, _) = explain(&graph, &platform, BY_ENDS);
+    let mut choices = 0;
+    for task in &explained.tasks {
+        // A refused decision stands.
+        let mut is_decided = false;
+        for Moment { nanos, what } in &task.steps {
+            if let Step::Chosen(choice) = what
+                && !std::mem::replace(&mut is_decided, true)
+            {
+                let ends: Vec<Option<u64>> = choice.children.iter().map(|child| child.end(*nanos)).collect();
+                let first = ends.iter().flatten().min().expect("the platform has a length for each kind");
+                assert_eq!(ends[choice.chosen], Some(*first), "{} at {nanos}", task.task);
+                choices += 1;
+            }
+        }
+    }
+    assert_eq!(choices, graph.tasks.len(), "one decision for each task");
+}
+
+#[test]
+fn a_task_is_executed_below_the_child_that_was_chosen_last() {
+    let platform = cpu9_gpu3();
+    for policy in [BY_ENDS, "tree-heft", "tree-dmdar", "tree-random", "tree-eager-prefetching", "tree-plan"] {
+        let graph = Arc::new(lu(6, 960));
+        for task in explain(&graph, &platform, policy).0.tasks {
+            let at = |wanted: fn(&Step) -> bool| task.steps.iter().position(|step| wanted(&step.what));
+            let started = at(|step| matches!(step, Step::Started(_))).expect("it starts");
+            assert!(at(|step| matches!(step, Step::Submitted)) < at(|step| matches!(step, Step::Ready { .. })));
+            assert!(at(|step| matches!(step, Step::Pulled(_))) < Some(started));
+            assert!(matches!(task.steps.last(), Some(Moment { what: Step::Ended(_), .. })), "{policy}");
+            let chosen = task.steps[..started].iter().rev().find_map(|step| match &step.what {
+                Step::Chosen(choice) => Some(&choice.children[choice.chosen].workers),
+                _ => None,
+            });
+            let workers = chosen.expect("some component chooses");
+            assert!(workers.iter().any(|of| task.steps[started].what == Step::Started(*of)), "{policy}: {}", task.task);
+        }
+    }
+}
+
+#[test]
+fn a_task_is_ready_after_the_last_that_it_waited_for() {
+    let (graph, platform) = (Arc::new(cholesky(5, 960)), cpu9_gpu3());
+    let dependencies = graph.dependencies();
+    for task in explain(&graph, &platform, "tree-eager").0.tasks {
+        let ready = task.steps.iter().find_map(|step| match step.what {
+            Step::Ready { after } => Some(after),
+            _ => None,
+        });
+        let id = sched_host::graph::TaskId::of_submitted(task.task).expect("it is of the graph");
+        let waits_for: Vec<TaskId> = dependencies.predecessors(id).iter().map(|task| task.submitted()).collect();
+        match ready.expect("it becomes ready") {
+            Some((after, _)) => assert!(waits_for.contains(&after), "{}", task.task),
+            None => assert_eq!(waits_for, [], "{}", task.task),
+        }
+    }
+}
+
+#[test]
+fn data_arrives_between_ready_and_start_and_where_the_task_runs() {
+    let (graph, platform) = (Arc::new(cholesky(6, 960)), cpu9_gpu3());
+    let mut arrivals = 0;
+    for task in explain(&graph, &platform, "tree-heft").0.tasks {
+        let id = sched_host::graph::TaskId::of_submitted(task.task).expect("it is of the graph");
+        let mut is_ready = false;
+        for Moment { nanos, what } in &task.steps {
+            match what {
+                Step::Ready { .. } => is_ready = true,
+                Step::Arrived { transfer, began } => {
+                    assert!(is_ready && began <= nanos);
+                    assert!(graph.tasks[id.index()].accesses.iter().any(|access| access.data == transfer.data));
+                    arrivals += 1;
+                }
+                Step::Started(_) => is_ready = false,
+                _ => {}
+            }
+        }
+    }
+    assert!(arrivals > 0);
+}
+
+#[test]
+fn explaining_changes_no_schedule() {
+    let (graph, platform) = (Arc::new(lu(7, 960)), cpu9_gpu3());
+    for policy in ["tree-heft", "tree-ws", "tree-random", "tree-heteroprio", "tree-plan"] {
+        let mut digest = Digest::default();
+        simulation(&graph, &platform, policy).observe(&mut digest).expect("it ends");
+        assert_eq!(explain(&graph, &platform, policy).1, digest.value(), "{policy}");
+    }
+}
+
+#[test]
+fn another_observer_of_the_tree_hears_the_same_as_without_explanations() {
+    use sched_host::sim::SimRecorder;
+    let (graph, platform) = (Arc::new(cholesky(5, 960)), cpu9_gpu3());
+    let record = |explainer: Option<&Explainer>| {
+        let mut recorder = SimRecorder::new(Arc::clone(&graph), Arc::clone(&platform));
+        let own = recorder.tree_observer();
+        let observer: Arc<dyn TreeObserver> = explainer.map_or(Arc::clone(&own), |it| it.tree_observer(Some(own)));
+        simulation(&graph, &platform, "tree-heft").tree_observer(observer).observe(&mut recorder).expect("it ends");
+        recorder.finish("")
+    };
+    let explainer = Explainer::new(all_tasks(&graph));
+    let (alone, beside) = (record(None), record(Some(&explainer)));
+    assert_eq!(alone.nodes, beside.nodes);
+    assert_eq!(alone.events, beside.events);
+    assert_eq!(explainer.finish().nodes, alone.nodes);
+}
+
+/// What `sched simulate` says of tasks of a factorisation, with policy [`BY_ENDS`].
+fn said(arguments: &[&str]) -> program::Ran {
+    let of_case = ["simulate", "cholesky", "--tiles", "5", "--platform", "cpu9-gpu3", "--policy", "-"];
+    program::sched_reading(&format!("policy \"by-ends\" {{{BY_ENDS}}}"), &[&of_case[..], arguments].concat())
+}
+
+#[test]
+fn the_program_explains_a_task_by_name_or_number() {
+    const EXPLAINED: &str = "
+gemm(4,3,0) (task 14)
+  0.000014 s  submitted
+  0.016968 s  ready: trsm(4,0) has ended on gpu 9
+  0.016968 s  stored by prio
+  0.016968 s  mct pushes it to worker 9/prio, which refuses 11 times until 0.016969 s: full
+                 CHILD                            WORKERS  FREE (S)  TRANSFER (S)  LENGTH (S)   END (S)
+                 worker 0/prio … worker 8/prio    0-8      0.016968      0.003867    0.058982  0.079817
+              →  worker 9/prio                    9        0.024062      0.001933    0.002048  0.026110
+                 worker 10/prio … worker 11/prio  10-11    0.024800      0.003875    0.002048  0.026848
+  0.016970 s  mct pushes it to worker 9/prio again
+  0.016970 s  stored by prio/perfmodel-select/perfmodel/mct/worker 9/prio
+  0.018140 s  pulled by gpu 9
+  0.018554 s  A(4,3) (7 MiB) has arrived in gpu0; it left ram at 0.017841 s
+  0.020187 s  starts on gpu 9
+  0.022235 s  ends on gpu 9, after 0.002048 s; 0.002048 s were expected
+";
+    for task in ["gemm(4,3,0)", "14", "task 14"] {
+        let ran = said(&["--explain", task]);
+        assert!(ran.out.ends_with(EXPLAINED), "{}", ran.out);
+    }
+    let twice = said(&["--explain", "gemm(4,3,0)", "--explain", "14"]);
+    assert_eq!(twice.out.matches("gemm(4,3,0)").count(), 1, "{}", twice.out);
+}
+
+#[test]
+fn scripts_get_every_step() {
+    let report = said(&["--explain", "gemm(4,3,0)", "--json"]).json();
+    let explained = &report["runs"][0]["explained"][0];
+    assert_eq!((&explained["task"], &explained["kind"]), (&14.into(), &"gemm".into()));
+    let steps = explained["steps"].as_array().expect("it is a list");
+    let of = |kind: &str| steps.iter().filter(|step| step["step"] == kind).collect::<Vec<_>>();
+    assert_eq!(of("chosen").len(), 12);
+    assert_eq!(of("chosen")[0]["children"].as_array().map(Vec::len), Some(12));
+    assert_eq!(of("refused")[0]["why"], "full");
+    assert_eq!(of("ended")[0]["workers"], serde_json::json!([9]));
+    assert!(said(&["--json"]).json()["runs"][0]["explained"].as_array().is_some_and(Vec::is_empty));
+}
+
+#[test]
+fn the_members_of_a_team_have_one_line() {
+    let arguments = ["simulate", "cholesky", "--tiles", "8", "--platform", "numa-2x12", "--parallel", "0.95"];
+    let of_team = ["--policy", "tree-pheft", "--explain", "potrf(2)"];
+    let ran = program::sched(&[&arguments[..], &of_team].concat());
+    let lines: Vec<&str> = ran.out.lines().filter(|line| line.contains("starts on")).collect();
+    assert!(matches!(lines[..], [line] if line.ends_with("starts on cpu 0-23")), "{}", ran.out);
+}
+
+#[test]
+fn tasks_that_there_are_not_are_reported_at_once() {
+    let ran = said(&["--explain", "potrf(9)", "--explain", "3", "--explain", "99"]);
+    assert_eq!(ran.code, 1);
+    assert_eq!(
+        ran.err,
+        "  × there is no task `potrf(9)` and no task 99
+  help: cholesky of 5 × 5 tiles of 960 has 35 tasks, numbered from 1
+        did you mean `potrf(0)`?
+
+"
+    );
+}
