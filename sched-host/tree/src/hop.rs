@@ -32,10 +32,10 @@ impl LiveTree {
             return RawPush { refused: task, why: FULL };
         };
         let node = self.node(to);
-        if let Some(observed) = &self.observed {
-            self.note_choice(observed, call, from, to, slot);
-        }
         call.forget_time();
+        if self.observed.is_some() {
+            self.note_choice(call, from, to, slot);
+        }
         let unaimed = call.note_move(slot);
         slot.hold(task, node.number);
         let answer = self.give(call, node, task, slot);

@@ -163,7 +163,9 @@ impl Observed {
 impl LiveTree {
     /// Reports that the component of `from` pushes a task to the child `to`, if the observer wants to know.
     #[cold]
-    pub(super) fn note_choice(&self, observed: &Observed, call: &Call<'_>, from: NodeId, to: NodeId, slot: &Slot) {
+    #[inline(never)]
+    pub(super) fn note_choice(&self, call: &Call<'_>, from: NodeId, to: NodeId, slot: &Slot) {
+        let Some(observed) = &self.observed else { return };
         let (from, task) = (&self.nodes[from.index()], id(slot));
         if !observed.observer.wants_choices(task) || !self.chooses_workers(from) {
             return;
@@ -185,6 +187,7 @@ impl LiveTree {
         let children = from.children.iter().map(alternative).collect();
         let choice = Choice { component: from.component_name.clone(), from: observed.node(from), chosen, children };
         observed.observer.chose(self.services.now().as_nanos(), call.requester, task, choice);
+        call.forget_time();
     }
 
     /// Whether the children of a node have different workers below.
