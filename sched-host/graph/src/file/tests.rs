@@ -209,6 +209,16 @@ fn a_workflow_has_its_files_and_run_times() {
 }
 
 #[test]
+fn a_file_that_its_writer_names_twice_is_written_before_it_is_read() {
+    let text = r#"{ "workflow": { "specification": { "tasks": [
+        { "id": "reads", "inputFiles": ["f"] }, { "id": "writes", "outputFiles": ["f", "g", "f"] } ],
+        "files": [ { "id": "f", "sizeInBytes": 1 }, { "id": "g", "sizeInBytes": 1 } ] } } }"#;
+    let graph = parse("t.json", text.to_owned(), None).expect("it is a workflow");
+    assert_eq!(graph.tasks[1].name.as_deref(), Some("reads"));
+    assert_eq!(graph.dependencies().predecessors(TaskId(1)), [TaskId(0)]);
+}
+
+#[test]
 fn every_problem_of_a_workflow_is_told_with_its_line() {
     let text = r#"{ "name": 7, "workflow": { "specification": {
   "tasks": [

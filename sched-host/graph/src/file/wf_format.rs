@@ -226,7 +226,9 @@ fn waits_for(
     let mut writers: HashMap<&str, Option<FileTask>> = HashMap::new();
     for (at, task) in (0..).map(FileTask).zip(tasks) {
         for file in &task.outputs {
-            writers.entry(file.text).and_modify(|writer| *writer = None).or_insert(Some(at));
+            // A task may name its file twice.
+            let same = |writer: &mut Option<FileTask>| *writer = writer.filter(|known| *known == at);
+            writers.entry(file.text).and_modify(same).or_insert(Some(at));
         }
     }
     for (at, task) in (0..).map(FileTask).zip(tasks) {
