@@ -146,13 +146,13 @@ fn parsed(name: &str, text: String, format: Option<FileFormat>) -> Result<(TaskG
         return Err(Found::only("it is in no known format", Some(known)).into_error(name, "a task graph", text));
     };
     let read = match format {
-        FileFormat::Native => native::parse(&text).map(|graph| (graph, None)),
-        FileFormat::TasksRec => tasks_rec::parse(&text).map(|graph| (graph, None)),
+        FileFormat::Native => native::parse(&text).map(|graph| (graph, Vec::new())),
+        FileFormat::TasksRec => tasks_rec::parse(&text).map(|graph| (graph, Vec::new())),
         FileFormat::WfFormat => wf_format::parse(name, &text),
-        FileFormat::Stg => stg::parse(&text).map(|graph| (graph, None)),
+        FileFormat::Stg => stg::parse(&text).map(|graph| (graph, Vec::new())),
     };
     match read {
-        Ok((mut graph, warning)) => {
+        Ok((mut graph, warnings)) => {
             if graph.name.is_empty() {
                 let stem = Path::new(name).file_name().and_then(|name| name.to_str());
                 stem.unwrap_or(name).clone_into(&mut graph.name);
@@ -161,7 +161,7 @@ fn parsed(name: &str, text: String, format: Option<FileFormat>) -> Result<(TaskG
             let plain = |name: &mut String| *name = name.replace(char::is_control, " ");
             plain(&mut graph.name);
             graph.kinds.iter_mut().for_each(|kind| plain(&mut kind.name));
-            Ok((graph, warning.into_iter().collect()))
+            Ok((graph, warnings))
         }
         Err(found) => Err(found.into_error(name, format.what(), text)),
     }

@@ -219,6 +219,17 @@ fn a_file_that_its_writer_names_twice_is_written_before_it_is_read() {
 }
 
 #[test]
+fn a_workflow_without_a_list_of_files_has_files_without_a_size() {
+    let text = r#"{ "workflow": { "specification": { "tasks": [ { "id": "a", "outputFiles": ["f"] } ] } } }"#;
+    let (graph, warnings) = parsed("t.json", text.to_owned(), None).expect("it is a workflow");
+    assert_eq!((graph.data.len(), graph.data[0].bytes), (1, 0));
+    assert_eq!(warnings, ["t.json: there is no list of `files`: they are taken to be empty"]);
+    assert!(
+        wrong("t.json", &text.replace("} ] }", "} ], \"files\": [] }")).contains("there is no file `f` in `files`")
+    );
+}
+
+#[test]
 fn every_problem_of_a_workflow_is_told_with_its_line() {
     let text = r#"{ "name": 7, "workflow": { "specification": {
   "tasks": [

@@ -35,15 +35,18 @@ pub(super) fn is_named(text: &str) -> bool {
     text.contains("\"workflow\"")
 }
 
-/// The workflow, and a warning if it may say things in a way that is not known here.
-pub(super) fn parse(name: &str, text: &str) -> Result<(TaskGraph, Option<String>), Found> {
+/// The workflow, with a warning for each part that may be missing, or mean something else than is known here.
+pub(super) fn parse(name: &str, text: &str) -> Result<(TaskGraph, Vec<String>), Found> {
     let mut problems = Problems::new(text);
     let Some(document) = document(text, &mut problems) else {
         return Err(if problems.is_empty() { nothing() } else { problems.done() });
     };
     let read = read(&document, &mut problems);
     match read {
-        Some(graph) if problems.is_empty() => Ok((graph, unknown_version(name, text, &document))),
+        Some(graph) if problems.is_empty() => {
+            let warnings = [unknown_version(name, text, &document), unlisted_files(name, &graph, &document)];
+            Ok((graph, warnings.into_iter().flatten().collect()))
+        }
         _ => Err(problems.done()),
     }
 }
@@ -63,6 +66,14 @@ fn unknown_version(name: &str, text: &str, document: &Value<'_>) -> Option<Strin
     Some(format!(
         "{name}:{line}:{column}: `schemaVersion` is {found}, expected {known}: members that those lack are ignored"
     ))
+}
+
+/// A warning if tasks have files and the workflow has no list of them, which the schema allows.
+fn unlisted_files(name: &str, graph: &TaskGraph, document: &Value<'_>) -> Option<String> {
+    let workflow = document.as_object()?.get("workflow")?.value.as_object()?;
+    let specification = workflow.get("specification")?.value.as_object()?;
+    (specification.get("files").is_none() && !graph.data.is_empty())
+        .then(|| format!("{name}: there is no list of `files`: they are taken to be empty"))
 }
 
 fn read<'t>(document: &Value<'t>, problems: &mut Problems<'t>) -> Option<TaskGraph> {
@@ -85,8 +96,9 @@ fn read<'t>(document: &Value<'t>, problems: &mut Problems<'t>) -> Option<TaskGra
     let by_id = places(&tasks, problems);
     let executed = executed.map(|executed| by_task(executed, &tasks, &by_id, problems));
     let waits_for = waits_for(&tasks, &by_id, problems);
+    let listed = specification.get("files").is_some();
     for file in tasks.iter().flat_map(|task| task.inputs.iter().chain(&task.outputs)) {
-        if !files.contains_key(file.text) {
+        if listed && !files.contains_key(file.text) {
             let message = format!("there is no file {} in `files`", quote(file.text));
             problems.report_at(bytes(file.range), message, None);
         }
