@@ -219,6 +219,16 @@ fn a_file_that_its_writer_names_twice_is_written_before_it_is_read() {
 }
 
 #[test]
+fn a_task_may_replace_a_file_that_its_parent_reads() {
+    let text = r#"{ "workflow": { "specification": { "tasks": [
+        { "id": "replaces", "parents": ["reads"], "outputFiles": ["f"] }, { "id": "reads", "inputFiles": ["f"] } ],
+        "files": [ { "id": "f", "sizeInBytes": 1 } ] } } }"#;
+    let graph = parse("t.json", text.to_owned(), None).expect("it is a workflow");
+    assert_eq!(graph.tasks[0].name.as_deref(), Some("reads"));
+    assert_eq!(graph.dependencies().predecessors(TaskId(1)), [TaskId(0)]);
+}
+
+#[test]
 fn a_workflow_without_a_list_of_files_has_files_without_a_size() {
     let text = r#"{ "workflow": { "specification": { "tasks": [ { "id": "a", "outputFiles": ["f"] } ] } } }"#;
     let (graph, warnings) = parsed("t.json", text.to_owned(), None).expect("it is a workflow");

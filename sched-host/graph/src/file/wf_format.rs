@@ -95,7 +95,7 @@ fn read<'t>(document: &Value<'t>, problems: &mut Problems<'t>) -> Option<TaskGra
 
     let by_id = places(&tasks, problems);
     let executed = executed.map(|executed| by_task(executed, &tasks, &by_id, problems));
-    let waits_for = waits_for(&tasks, &by_id, problems);
+    let told = told_dependencies(&tasks, &by_id, problems);
     let listed = specification.get("files").is_some();
     for file in tasks.iter().flat_map(|task| task.inputs.iter().chain(&task.outputs)) {
         if listed && !files.contains_key(file.text) {
@@ -106,13 +106,18 @@ fn read<'t>(document: &Value<'t>, problems: &mut Problems<'t>) -> Option<TaskGra
     if !problems.is_empty() {
         return None;
     }
-    let order = match topological(&waits_for) {
-        Ok(order) => order,
-        Err(cycle) => {
-            let message = format!("task {}", describe(&cycle, |task| quote(tasks[task.index()].id.text)));
-            problems.report_at(bytes(tasks[cycle[0].index()].id.range), message, None);
-            return None;
-        }
+    let with_writers = with_writers(&tasks, &told);
+    // A task may replace a file that one before it reads: what the workflow tells counts then.
+    let (order, waits_for) = match topological(&with_writers) {
+        Ok(order) => (order, with_writers),
+        Err(_) => match topological(&told) {
+            Ok(order) => (order, told),
+            Err(cycle) => {
+                let message = format!("task {}", describe(&cycle, |task| quote(tasks[task.index()].id.text)));
+                problems.report_at(bytes(tasks[cycle[0].index()].id.range), message, None);
+                return None;
+            }
+        },
     };
     Some(graph(name, &tasks, &files, executed.as_deref(), &order, &waits_for))
 }
@@ -218,8 +223,8 @@ fn by_task<'v>(
     of_task
 }
 
-/// For each task, the tasks that it waits for: its parents, and the only writer of each file that it reads.
-fn waits_for(
+/// For each task, the tasks that it waits for because one of the two says so.
+fn told_dependencies(
     tasks: &[Specified<'_>],
     by_id: &HashMap<&str, FileTask>,
     problems: &mut Problems<'_>,
@@ -235,6 +240,16 @@ fn waits_for(
             }
         }
     }
+    for before in &mut all {
+        before.sort_unstable();
+        before.dedup();
+    }
+    all
+}
+
+/// For each task, those that it is told to wait for, and the only writer of each file that it reads.
+fn with_writers(tasks: &[Specified<'_>], told: &WaitsFor) -> Vec<Vec<FileTask>> {
+    let mut all = told.to_vec();
     let mut writers: HashMap<&str, Option<FileTask>> = HashMap::new();
     for (at, task) in (0..).map(FileTask).zip(tasks) {
         for file in &task.outputs {
