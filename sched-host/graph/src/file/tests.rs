@@ -435,3 +435,21 @@ fn of_a_file_with_an_error_in_each_line_the_first_hundred_are_shown() {
     let error = parse("t.stg", format!("{LINES}\n{rows}"), None).expect_err("no length is a number");
     assert_eq!((error.problems().len(), error.more()), (100, LINES - 100));
 }
+
+#[test]
+fn many_fields_and_many_unknown_kinds_are_looked_at_once_each() {
+    const MANY: usize = 20_000;
+    let fields: String = (0..MANY).map(|field| format!("FieldOfALaterVersionOfTheFormatNumber{field}: 1\n")).collect();
+    let graph = parse("t.rec", format!("JobId: 1\n{fields}\n"), None).expect("unknown fields are ignored");
+    assert_eq!(graph.tasks.len(), 1);
+
+    let kinds: Vec<String> = (0..MANY).map(|kind| format!("{{\"name\":\"kind {kind}\"}}")).collect();
+    let tasks: Vec<String> = (0..MANY).map(|task| format!("{{\"kind\":\"other {task}\"}}")).collect();
+    let text = format!(
+        "{{\"format\":\"sched-task-graph\",\"version\":1,\"kinds\":[{}],\"tasks\":[{}]}}",
+        kinds.join(","),
+        tasks.join(",")
+    );
+    let error = parse("t.json", text, None).expect_err("no kind is known");
+    assert_eq!(error.problems().len() + error.more(), MANY);
+}
