@@ -132,9 +132,6 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
         ));
     };
     let mut sampling = Sampling::load(&directory, &host)?;
-    let mut problems: Vec<String> =
-        sampling.problems.iter().map(|problem| format!("left out: {}", problem.in_full())).collect();
-    let left_out = !problems.is_empty();
     let mut missing = Vec::new();
     for name in args.names.iter().filter(|name| !sampling.codelets.contains_key(*name)) {
         missing.push(format!("`{name}`"));
@@ -153,6 +150,12 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
         ));
     }
     sampling.codelets.retain(|name, _| args.names.is_empty() || args.names.contains(name));
+    // StarPU's names may be any text.
+    sampling.problems.extend(sampling.codelets.keys().filter_map(|name| store.path(name).err()));
+    sampling.codelets.retain(|name, _| store.path(name).is_ok());
+    let mut problems: Vec<String> =
+        sampling.problems.iter().map(|problem| format!("left out: {}", problem.in_full())).collect();
+    let left_out = !problems.is_empty();
     if !args.merge && !args.replace {
         refuse_known(store, sampling.codelets.keys())?;
     }

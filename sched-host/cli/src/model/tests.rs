@@ -249,6 +249,21 @@ fn a_damaged_file_is_left_out_of_an_import_which_fails() -> miette::Result<()> {
 }
 
 #[test]
+fn a_model_whose_name_is_no_file_here_is_left_out_of_an_import() -> miette::Result<()> {
+    let (directory, sampling) = (measured(), tempfile::tempdir().into_diagnostic()?);
+    let from = sampling.path().to_str().expect("text");
+    sched(directory.path(), &["export", from, "--host", "node7"])?;
+    let codelet = |name: &str| sampling.path().join("codelets/45").join(format!("{name}.node7"));
+    for other in ["gemm (double)", "trsm"] {
+        std::fs::copy(codelet("gemm"), codelet(other)).into_diagnostic()?;
+    }
+    let text = sched(directory.path(), &["import", from, "--host", "node7", "--replace"])?;
+    assert!(text.starts_with("left out: a model cannot be named `gemm (double)`: "), "{text}");
+    assert!(text.contains("\ntrsm: ") && text.contains("\n2 models are in "), "{text}");
+    Ok(())
+}
+
+#[test]
 fn an_export_of_all_models_leaves_a_damaged_one_out() -> miette::Result<()> {
     let directory = measured();
     let models = directory.path().join("here");
