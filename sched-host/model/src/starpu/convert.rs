@@ -132,6 +132,10 @@ fn implementation(kind: &Kind, measured: &Measured) -> Implementation {
         Some(Fit::Linear(linear)) => out.multiple = linear.coefficients,
         _ => {}
     }
+    // Nobody may have declared its monomials here since it was imported.
+    if let Some(prior) = measured.prior.multiple.as_ref().filter(|_| out.multiple.is_empty()) {
+        out.multiple.clone_from(&prior.coefficients);
+    }
     out.history = measured.entries.iter().map(|(footprint, entry)| history(*footprint, entry)).collect();
     out
 }

@@ -373,6 +373,16 @@ mod converted {
     }
 
     #[test]
+    fn a_multiple_regression_is_handed_on_by_those_who_do_not_know_its_monomials() {
+        let history = "00000001\t8\t0\t2.0\t0\t40.0\t80.0\t20\n";
+        let text = format!("45 1 1 0 0 1 1 1 0 0 0 0 nan nan 0 0 0 nan nan nan 3 1.5 0.25 0.5\n{history}");
+        let imported = CodeletFile::parse(&text).expect("it is a model").import(Quantity::Time);
+        assert_eq!(imported.kind, Kind::History);
+        let exported = CodeletFile::export(&imported.kind, &imported.measurements, Quantity::Time, 1);
+        assert_eq!(exported.combs[0].implementations[0].multiple, [1.5, 0.25, 0.5]);
+    }
+
+    #[test]
     fn absurd_numbers_are_no_panic() {
         let line = format!("1f 8 1 1e15 3 1.8446744e34 1e300 {}\n", u64::MAX);
         let history = [&*line, &line.replace("1f", "2f")].concat();
