@@ -114,9 +114,15 @@ pub fn directories(env: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     found
 }
 
-/// The machine's name in StarPU's file names, given the environment: `STARPU_HOSTNAME`, or the system's host name.
+/// The machine's name in StarPU's file names, given the environment: `STARPU_HOSTNAME`, or the system's host name
+/// without its domain.
 #[must_use]
 pub fn host_name(env: impl Fn(&str) -> Option<String>) -> String {
-    let system = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());
-    env("STARPU_HOSTNAME").or_else(system).unwrap_or_else(|| "localhost".to_owned())
+    let system = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    env("STARPU_HOSTNAME").or_else(|| Some(without_domain(&system()?))).unwrap_or_else(|| "localhost".to_owned())
+}
+
+/// `node7` of `node7.cluster.org`.
+pub(super) fn without_domain(name: &str) -> String {
+    name.trim().split('.').next().unwrap_or_default().to_owned()
 }
