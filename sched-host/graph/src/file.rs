@@ -41,7 +41,8 @@ pub enum FileFormat {
     /// read, with a [warning](read_with_warnings).
     ///
     /// Files become data, which tasks read and write beside waiting for their `parents`. The kind of a task is the
-    /// program that it ran, or its `name`; its length on a CPU is its `runtimeInSeconds`, if the workflow was executed.
+    /// program that it ran, or its `name` if the file has a whole script there, or nothing; its length on a CPU is its
+    /// `runtimeInSeconds`, if the workflow was executed.
     WfFormat,
     /// Graphs of the Standard Task Graph Set: a line with the number, processing time and predecessors of each task.
     ///

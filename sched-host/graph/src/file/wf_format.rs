@@ -166,7 +166,11 @@ fn executions<'v, 't>(execution: &'v Object<'t>, problems: &mut Problems<'t>) ->
         let command: Option<&Object<'t>> = member(task, "command", problems);
         let program = command.and_then(|command| member::<Word<'v>>(command, "program", problems));
         let length = length.map_or(Duration::ZERO, |Seconds(length)| length);
-        all.push((id, Executed { length, program: program.map(|program| program.text) }));
+        // Nextflow's instances have the script of the task, or a dash, in the place of its program.
+        let program = program
+            .map(|program| program.text)
+            .filter(|program| !program.is_empty() && *program != "-" && !program.contains(char::is_whitespace));
+        all.push((id, Executed { length, program }));
     }
     all
 }
