@@ -7,9 +7,8 @@ use crate::reports;
 use crate::values::{machine_name, up_to};
 use crate::variables::variable;
 use miette::{IntoDiagnostic, WrapErr};
-use sched_model::Bus;
 use sched_model::starpu::{CodeletFile, Sampling, directories, host_name};
-use sched_model::{ModelError, Quantity, Store, write_whole};
+use sched_model::{Bus, Kind, ModelError, Quantity, Store, write_whole};
 use sched_sim::platform;
 use sched_text::closest;
 use serde::Serialize;
@@ -165,9 +164,12 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
         if args.replace {
             store.remove(name)?;
         }
-        let (_, moved) = store.add(name, &imported.kind, &imported.measurements)?;
+        // What a program has declared counts before what StarPU's file shows.
+        let declared = store.read(name).ok().flatten().map(|stored| stored.kind);
+        let kind = declared.filter(|kind| *kind != Kind::History).unwrap_or(imported.kind);
+        let (_, moved) = store.add(name, &kind, &imported.measurements)?;
         problems.extend(moved.map(|moved| moved.to_string()));
-        let (kind, samples, skipped) = (imported.kind.name(), imported.measurements.samples(), imported.skipped);
+        let (kind, samples, skipped) = (kind.name(), imported.measurements.samples(), imported.skipped);
         models.push(ImportedModel { name: name.clone(), kind, samples, skipped });
     }
     let imported = Imported { directory: store.directory().display().to_string(), models, problems };
