@@ -171,6 +171,8 @@ fn regression(measured: &Measured, fit: Option<Power>) -> LinearRegression {
         [out.sumlnx, out.sumlnx2, out.sumlny, out.sumlnxlny] = measured.prior.sums;
         (out.samples, out.min, out.max) = (prior.samples, prior.min as u64, prior.max as u64);
         (out.alpha, out.beta) = (prior.a, prior.b);
+        // It is of the samples below, too.
+        return out;
     }
     for entry in measured.entries.values().filter(|entry| entry.bytes > 0) {
         let (x, count) = ((entry.bytes as f64).ln(), entry.samples.count());

@@ -376,6 +376,17 @@ mod converted {
     }
 
     #[test]
+    fn samples_of_a_regression_are_not_counted_once_more_when_it_is_handed_on() {
+        // StarPU forgets the history of a size whose times change, and not the sums of the regression.
+        let history = "00000001\t1000\t0\t60.0\t0\t600.0\t36000.0\t10\n";
+        let text = format!("45 1 1 0 0 1 1 1 60.0 400.0 50.0 333.0 0.002 1.5 25 1000 9000 nan nan nan 0\n{history}");
+        let imported = CodeletFile::parse(&text).expect("it is a model").import(Quantity::Time);
+        let exported = CodeletFile::export(&imported.kind, &imported.measurements, Quantity::Time, 1);
+        let LinearRegression { sumlnx, samples, min, max, .. } = exported.combs[0].implementations[0].linear;
+        assert_eq!((sumlnx, samples, min, max), (60.0, 25, 1000, 9000));
+    }
+
+    #[test]
     fn a_multiple_regression_is_handed_on_by_those_who_do_not_know_its_monomials() {
         let history = "00000001\t8\t0\t2.0\t0\t40.0\t80.0\t20\n";
         let text = format!("45 1 1 0 0 1 1 1 0 0 0 0 nan nan 0 0 0 nan nan nan 3 1.5 0.25 0.5\n{history}");
