@@ -89,16 +89,17 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The machines that a directory contains files of.
+/// The machines that a directory contains files of. Their names may have dots, and those of codelets before them do
+/// not.
 fn hosts(directory: &Path) -> Vec<String> {
+    let names = |path: PathBuf| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     let mut hosts = BTreeSet::new();
-    for path in files(&directory.join(CODELETS)) {
-        hosts.extend(path.extension().and_then(|host| host.to_str()).map(str::to_owned));
+    for name in files(&directory.join(CODELETS)).into_iter().filter_map(names) {
+        hosts.extend(name.split_once('.').map(|(_, host)| host.to_owned()));
     }
-    for path in files(&directory.join("bus")) {
-        hosts.extend(
-            path.file_stem().and_then(|host| host.to_str()).filter(|host| !host.contains('.')).map(str::to_owned),
-        );
+    for name in files(&directory.join("bus")).into_iter().filter_map(names) {
+        let host = [".bandwidth", ".latency", ".config", ".affinity"].iter().find_map(|what| name.strip_suffix(what));
+        hosts.extend(host.map(str::to_owned));
     }
     hosts.into_iter().collect()
 }

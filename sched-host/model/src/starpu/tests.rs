@@ -266,6 +266,9 @@ fn a_machine_without_files_is_an_error_that_names_those_with() {
     std::fs::write(codelets.join("trsm.node7"), "45 x").expect("a file");
     let error = Sampling::load(directory.path(), "node8").expect_err("nothing of node8");
     assert!(error.to_string().ends_with("neither models nor bus files of machine `node8`; it has files of node7"));
+    std::fs::write(codelets.join("trsm.node9.cluster.org"), SMALL).expect("a file");
+    let error = Sampling::load(directory.path(), "node8").expect_err("nothing of node8");
+    assert!(error.to_string().ends_with("; it has files of node7, node9.cluster.org"), "{error}");
     let sampling = Sampling::load(directory.path(), "node7").expect("one file is good");
     assert_eq!(sampling.codelets.keys().collect::<Vec<_>>(), ["potrf"]);
     assert_eq!(sampling.problems.len(), 1);
