@@ -323,7 +323,7 @@ fn measurements_are_looked_for_where_starpu_does() {
 
 mod converted {
     use super::*;
-    use crate::{CodeletModel, Kind, Model, Quantity, SizeInfo, Variant};
+    use crate::{CodeletModel, Kind, Measurements, Model, Quantity, SizeInfo, Variant};
     use sched_core::Estimate;
     use std::time::Duration;
 
@@ -413,6 +413,18 @@ mod converted {
             let exported = CodeletFile::export(&imported.kind, &imported.measurements, Quantity::Time, 1);
             assert!(CodeletFile::parse(&exported.to_text()).is_ok());
         }
+    }
+
+    #[test]
+    fn an_absurd_number_of_an_implementation_takes_no_memory() {
+        let mut measurements = Measurements::default();
+        for implementation in [1, u32::MAX] {
+            let variant = Variant { implementation, ..Variant::of(Arch::CPU) };
+            let measured = measurements.variants.entry((variant, Quantity::Time)).or_default();
+            assert!(measured.add(&SizeInfo::default(), 5.0));
+        }
+        let exported = CodeletFile::export(&Kind::History, &measurements, Quantity::Time, 1);
+        assert_eq!(exported.combs[0].implementations.len(), 2);
     }
 
     #[test]
