@@ -1,7 +1,7 @@
 //! Text in drawings and pages.
 
-/// Text that is safe between tags and in quotes. Characters that XML cannot represent become
-/// blanks: control characters, and two that are none.
+/// Text that is safe between tags and in quotes. Characters that XML cannot represent become blanks: control
+/// characters, and two that are none.
 #[must_use]
 pub fn escaped(words: &str) -> String {
     let mut safe = String::with_capacity(words.len());
