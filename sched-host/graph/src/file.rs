@@ -41,7 +41,8 @@ pub enum FileFormat {
     /// read, with a [warning](read_with_warnings).
     ///
     /// Files become data, which tasks read and write beside waiting for their `parents`. The kind of a task is the
-    /// program that it ran, or its `name`; its length on a CPU is its `runtimeInSeconds`, if the workflow was executed.
+    /// program that it ran, or its `name` if the file has a whole script there, or nothing; its length on a CPU is its
+    /// `runtimeInSeconds`, if the workflow was executed.
     WfFormat,
     /// Graphs of the Standard Task Graph Set: a line with the number, processing time and predecessors of each task.
     ///
@@ -146,13 +147,13 @@ fn parsed(name: &str, text: String, format: Option<FileFormat>) -> Result<(TaskG
         return Err(Found::only("it is in no known format", Some(known)).into_error(name, "a task graph", text));
     };
     let read = match format {
-        FileFormat::Native => native::parse(&text).map(|graph| (graph, None)),
-        FileFormat::TasksRec => tasks_rec::parse(&text).map(|graph| (graph, None)),
+        FileFormat::Native => native::parse(&text).map(|graph| (graph, Vec::new())),
+        FileFormat::TasksRec => tasks_rec::parse(&text).map(|graph| (graph, Vec::new())),
         FileFormat::WfFormat => wf_format::parse(name, &text),
-        FileFormat::Stg => stg::parse(&text).map(|graph| (graph, None)),
+        FileFormat::Stg => stg::parse(&text).map(|graph| (graph, Vec::new())),
     };
     match read {
-        Ok((mut graph, warning)) => {
+        Ok((mut graph, warnings)) => {
             if graph.name.is_empty() {
                 let stem = Path::new(name).file_name().and_then(|name| name.to_str());
                 stem.unwrap_or(name).clone_into(&mut graph.name);
@@ -161,7 +162,7 @@ fn parsed(name: &str, text: String, format: Option<FileFormat>) -> Result<(TaskG
             let plain = |name: &mut String| *name = name.replace(char::is_control, " ");
             plain(&mut graph.name);
             graph.kinds.iter_mut().for_each(|kind| plain(&mut kind.name));
-            Ok((graph, warning.into_iter().collect()))
+            Ok((graph, warnings))
         }
         Err(found) => Err(found.into_error(name, format.what(), text)),
     }

@@ -1,6 +1,7 @@
 //! Text in drawings and pages.
 
-/// Text that is safe between tags and in quotes. Control characters, which XML cannot represent, are dropped.
+/// Text that is safe between tags and in quotes. Characters that XML cannot represent become blanks: control
+/// characters, and two that are none.
 #[must_use]
 pub fn escaped(words: &str) -> String {
     let mut safe = String::with_capacity(words.len());
@@ -10,7 +11,7 @@ pub fn escaped(words: &str) -> String {
             '<' => safe.push_str("&lt;"),
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
-            c if c.is_control() => safe.push(' '),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => safe.push(' '),
             c => safe.push(c),
         }
     }
@@ -24,5 +25,6 @@ mod tests {
     #[test]
     fn no_text_ends_a_tag_or_a_quote() {
         assert_eq!(escaped("a<b> & \"c\"\n'µ'"), "a&lt;b&gt; &amp; &quot;c&quot; 'µ'");
+        assert_eq!(escaped("\u{fffe}a\u{ffff}\u{fffd}"), " a \u{fffd}", "no document may have the first two");
     }
 }

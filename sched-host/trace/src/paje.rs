@@ -148,14 +148,14 @@ fn write_containers(trace: &Trace, timeline: &Timeline, out: &mut dyn Write) -> 
     writeln!(out, "{CREATE} {start} p P 0 {}", quoted(&trace.title))?;
     for (number, worker) in trace.workers.iter().enumerate() {
         writeln!(out, "{CREATE} {start} w{number} W p {}", quoted(&worker.name))?;
-        writeln!(out, "{SET_STATE} {start} S w{number} idle \"\"")?;
+        writeln!(out, "{SET_STATE} {start} S w{number} idle {}", quoted(""))?;
     }
     for (number, memory) in trace.memories.iter().enumerate() {
         writeln!(out, "{CREATE} {start} m{number} M p {}", quoted(memory))?;
     }
     for (from, to) in timeline.links.keys() {
         writeln!(out, "{CREATE} {start} k{}-{} K p {}", from.0, to.0, quoted(&trace.link_name(*from, *to)))?;
-        writeln!(out, "{SET_STATE} {start} T k{}-{} free \"\"", from.0, to.0)?;
+        writeln!(out, "{SET_STATE} {start} T k{}-{} free {}", from.0, to.0, quoted(""))?;
     }
     for (number, path) in trace.nodes.iter().enumerate() {
         writeln!(out, "{CREATE} {start} n{number} N p {}", quoted(path))?;
@@ -268,8 +268,12 @@ fn write_event(trace: &Trace, event: &Event, time: &str, out: &mut dyn Write) ->
     }
 }
 
-/// A quoted field. The format has no escape for a quotation mark.
+/// A quoted field. The format has no escape for a quotation mark, and readers take two in a row for a part of the next
+/// field.
 fn quoted(words: &str) -> String {
+    if words.is_empty() {
+        return "\" \"".to_owned();
+    }
     let safe = |c: char| {
         if c == '"' {
             '\''

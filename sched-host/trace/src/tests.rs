@@ -131,6 +131,21 @@ fn ranks_are_shown_apart_with_an_arrow_for_each_message() {
 }
 
 #[test]
+fn no_field_of_a_paje_file_is_empty() {
+    let mut trace = trace(&[
+        (0, Event::Submitted { task: t(1) }),
+        (10, Event::Started { task: t(1), worker: W, codelet: K }),
+        (20, Event::Ended { task: t(1), worker: W }),
+    ]);
+    trace.codelets = vec![String::new()];
+    trace.names.insert(t(1), "".into());
+    let mut out = Vec::new();
+    Format::Paje.write(&trace, &mut out).expect("memory can be written");
+    let text = String::from_utf8(out).expect("it is text");
+    assert!(text.contains("5 c0 S \" \" ") && !text.contains("\"\""), "{text}");
+}
+
+#[test]
 fn a_plan_is_a_trace_of_its_placements() {
     let graph = cholesky(4, 960);
     let workers = (0..2).map(|id| WorkerTrack::new(id, "cpu".to_owned())).collect();

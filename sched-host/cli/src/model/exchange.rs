@@ -7,9 +7,8 @@ use crate::reports;
 use crate::values::{machine_name, up_to};
 use crate::variables::variable;
 use miette::{IntoDiagnostic, WrapErr};
-use sched_model::Bus;
 use sched_model::starpu::{CodeletFile, Sampling, directories, host_name};
-use sched_model::{ModelError, Quantity, Store, write_whole};
+use sched_model::{Bus, Kind, ModelError, Quantity, Store, write_whole};
 use sched_sim::platform;
 use sched_text::closest;
 use serde::Serialize;
@@ -132,9 +131,6 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
         ));
     };
     let mut sampling = Sampling::load(&directory, &host)?;
-    let mut problems: Vec<String> =
-        sampling.problems.iter().map(|problem| format!("left out: {}", problem.in_full())).collect();
-    let left_out = !problems.is_empty();
     let mut missing = Vec::new();
     for name in args.names.iter().filter(|name| !sampling.codelets.contains_key(*name)) {
         missing.push(format!("`{name}`"));
@@ -153,6 +149,12 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
         ));
     }
     sampling.codelets.retain(|name, _| args.names.is_empty() || args.names.contains(name));
+    // StarPU's names may be any text.
+    sampling.problems.extend(sampling.codelets.keys().filter_map(|name| store.path(name).err()));
+    sampling.codelets.retain(|name, _| store.path(name).is_ok());
+    let mut problems: Vec<String> =
+        sampling.problems.iter().map(|problem| format!("left out: {}", problem.in_full())).collect();
+    let left_out = !problems.is_empty();
     if !args.merge && !args.replace {
         refuse_known(store, sampling.codelets.keys())?;
     }
@@ -162,9 +164,12 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
         if args.replace {
             store.remove(name)?;
         }
-        let (_, moved) = store.add(name, &imported.kind, &imported.measurements)?;
+        // What a program has declared counts before what StarPU's file shows.
+        let declared = store.read(name).ok().flatten().map(|stored| stored.kind);
+        let kind = declared.filter(|kind| *kind != Kind::History).unwrap_or(imported.kind);
+        let (_, moved) = store.add(name, &kind, &imported.measurements)?;
         problems.extend(moved.map(|moved| moved.to_string()));
-        let (kind, samples, skipped) = (imported.kind.name(), imported.measurements.samples(), imported.skipped);
+        let (kind, samples, skipped) = (kind.name(), imported.measurements.samples(), imported.skipped);
         models.push(ImportedModel { name: name.clone(), kind, samples, skipped });
     }
     let imported = Imported { directory: store.directory().display().to_string(), models, problems };

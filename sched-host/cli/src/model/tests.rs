@@ -249,6 +249,35 @@ fn a_damaged_file_is_left_out_of_an_import_which_fails() -> miette::Result<()> {
 }
 
 #[test]
+fn a_regression_stays_one_when_means_are_added_to_it() -> miette::Result<()> {
+    let (directory, sampling) = (measured(), tempfile::tempdir().into_diagnostic()?);
+    let codelets = sampling.path().join("codelets/45");
+    std::fs::create_dir_all(&codelets).into_diagnostic()?;
+    let means = "45 1 1 0 0 1 1 1 0 0 0 0 nan nan 0 0 0 nan nan nan 0\n00000007\t64\t0\t2.0\t0\t20.0\t40.0\t10\n";
+    std::fs::write(codelets.join("gemm.node7"), means).into_diagnostic()?;
+    let from = sampling.path().to_str().expect("text");
+    let merged = sched(directory.path(), &["import", from, "--host", "node7", "--merge"])?;
+    assert!(merged.starts_with("gemm: regression, 10 samples\n"), "{merged}");
+    assert!(sched(directory.path(), &["show", "gemm"])?.starts_with("gemm (regression), "));
+    Ok(())
+}
+
+#[test]
+fn a_model_whose_name_is_no_file_here_is_left_out_of_an_import() -> miette::Result<()> {
+    let (directory, sampling) = (measured(), tempfile::tempdir().into_diagnostic()?);
+    let from = sampling.path().to_str().expect("text");
+    sched(directory.path(), &["export", from, "--host", "node7"])?;
+    let codelet = |name: &str| sampling.path().join("codelets/45").join(format!("{name}.node7"));
+    for other in ["gemm (double)", "trsm"] {
+        std::fs::copy(codelet("gemm"), codelet(other)).into_diagnostic()?;
+    }
+    let text = sched(directory.path(), &["import", from, "--host", "node7", "--replace"])?;
+    assert!(text.starts_with("left out: a model cannot be named `gemm (double)`: "), "{text}");
+    assert!(text.contains("\ntrsm: ") && text.contains("\n2 models are in "), "{text}");
+    Ok(())
+}
+
+#[test]
 fn an_export_of_all_models_leaves_a_damaged_one_out() -> miette::Result<()> {
     let directory = measured();
     let models = directory.path().join("here");

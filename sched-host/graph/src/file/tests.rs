@@ -209,6 +209,53 @@ fn a_workflow_has_its_files_and_run_times() {
 }
 
 #[test]
+fn a_file_that_its_writer_names_twice_is_written_before_it_is_read() {
+    let text = r#"{ "workflow": { "specification": { "tasks": [
+        { "id": "reads", "inputFiles": ["f"] }, { "id": "writes", "outputFiles": ["f", "g", "f"] } ],
+        "files": [ { "id": "f", "sizeInBytes": 1 }, { "id": "g", "sizeInBytes": 1 } ] } } }"#;
+    let graph = parse("t.json", text.to_owned(), None).expect("it is a workflow");
+    assert_eq!(graph.tasks[1].name.as_deref(), Some("reads"));
+    assert_eq!(graph.dependencies().predecessors(TaskId(1)), [TaskId(0)]);
+}
+
+#[test]
+fn a_task_that_ran_a_script_is_of_the_kind_of_its_name() {
+    let specified = ["a", "b", "c"].map(|id| format!(r#"{{ "id": "{id}", "name": "align" }}"#)).join(",");
+    let programs = [("a", r"echo 1 > id.txt\n  align id.txt"), ("b", "-"), ("c", "sort")];
+    let executed = programs.map(|(id, program)| {
+        format!(r#"{{ "id": "{id}", "runtimeInSeconds": 1, "command": {{ "program": "{program}" }} }}"#)
+    });
+    let text = format!(
+        r#"{{ "workflow": {{ "specification": {{ "tasks": [{specified}] }}, "execution": {{ "tasks": [{}] }} }} }}"#,
+        executed.join(",")
+    );
+    let graph = parse("t.json", text, None).expect("it is a workflow");
+    let kinds: Vec<&str> = graph.tasks.iter().map(|task| &*graph.kind_of(task).name).collect();
+    assert_eq!(kinds, ["align", "align", "sort"]);
+}
+
+#[test]
+fn a_task_may_replace_a_file_that_its_parent_reads() {
+    let text = r#"{ "workflow": { "specification": { "tasks": [
+        { "id": "replaces", "parents": ["reads"], "outputFiles": ["f"] }, { "id": "reads", "inputFiles": ["f"] } ],
+        "files": [ { "id": "f", "sizeInBytes": 1 } ] } } }"#;
+    let graph = parse("t.json", text.to_owned(), None).expect("it is a workflow");
+    assert_eq!(graph.tasks[0].name.as_deref(), Some("reads"));
+    assert_eq!(graph.dependencies().predecessors(TaskId(1)), [TaskId(0)]);
+}
+
+#[test]
+fn a_workflow_without_a_list_of_files_has_files_without_a_size() {
+    let text = r#"{ "workflow": { "specification": { "tasks": [ { "id": "a", "outputFiles": ["f"] } ] } } }"#;
+    let (graph, warnings) = parsed("t.json", text.to_owned(), None).expect("it is a workflow");
+    assert_eq!((graph.data.len(), graph.data[0].bytes), (1, 0));
+    assert_eq!(warnings, ["t.json: there is no list of `files`: they are taken to be empty"]);
+    assert!(
+        wrong("t.json", &text.replace("} ] }", "} ], \"files\": [] }")).contains("there is no file `f` in `files`")
+    );
+}
+
+#[test]
 fn every_problem_of_a_workflow_is_told_with_its_line() {
     let text = r#"{ "name": 7, "workflow": { "specification": {
   "tasks": [
@@ -403,4 +450,23 @@ fn of_a_file_with_an_error_in_each_line_the_first_hundred_are_shown() {
     let rows: String = (0..LINES).map(|row| format!("{row} x 1 0\n")).collect();
     let error = parse("t.stg", format!("{LINES}\n{rows}"), None).expect_err("no length is a number");
     assert_eq!((error.problems().len(), error.more()), (100, LINES - 100));
+}
+
+#[test]
+fn many_fields_and_many_unknown_kinds_are_looked_at_once_each() {
+    const MANY: usize = 5_000;
+    let fields: String =
+        (0..20 * MANY).map(|field| format!("FieldOfALaterVersionOfTheFormatNumber{field}: 1\n")).collect();
+    let graph = parse("t.rec", format!("JobId: 1\n{fields}\n"), None).expect("unknown fields are ignored");
+    assert_eq!(graph.tasks.len(), 1);
+
+    let kinds: Vec<String> = (0..MANY).map(|kind| format!("{{\"name\":\"kind {kind}\"}}")).collect();
+    let tasks: Vec<String> = (0..MANY).map(|task| format!("{{\"kind\":\"other {task}\"}}")).collect();
+    let text = format!(
+        "{{\"format\":\"sched-task-graph\",\"version\":1,\"kinds\":[{}],\"tasks\":[{}]}}",
+        kinds.join(","),
+        tasks.join(",")
+    );
+    let error = parse("t.json", text, None).expect_err("no kind is known");
+    assert_eq!(error.problems().len() + error.more(), MANY);
 }

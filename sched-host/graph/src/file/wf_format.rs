@@ -35,15 +35,18 @@ pub(super) fn is_named(text: &str) -> bool {
     text.contains("\"workflow\"")
 }
 
-/// The workflow, and a warning if it may say things in a way that is not known here.
-pub(super) fn parse(name: &str, text: &str) -> Result<(TaskGraph, Option<String>), Found> {
+/// The workflow, with a warning for each part that may be missing, or mean something else than is known here.
+pub(super) fn parse(name: &str, text: &str) -> Result<(TaskGraph, Vec<String>), Found> {
     let mut problems = Problems::new(text);
     let Some(document) = document(text, &mut problems) else {
         return Err(if problems.is_empty() { nothing() } else { problems.done() });
     };
     let read = read(&document, &mut problems);
     match read {
-        Some(graph) if problems.is_empty() => Ok((graph, unknown_version(name, text, &document))),
+        Some(graph) if problems.is_empty() => {
+            let warnings = [unknown_version(name, text, &document), unlisted_files(name, &graph, &document)];
+            Ok((graph, warnings.into_iter().flatten().collect()))
+        }
         _ => Err(problems.done()),
     }
 }
@@ -65,6 +68,14 @@ fn unknown_version(name: &str, text: &str, document: &Value<'_>) -> Option<Strin
     ))
 }
 
+/// A warning if tasks have files and the workflow has no list of them, which the schema allows.
+fn unlisted_files(name: &str, graph: &TaskGraph, document: &Value<'_>) -> Option<String> {
+    let workflow = document.as_object()?.get("workflow")?.value.as_object()?;
+    let specification = workflow.get("specification")?.value.as_object()?;
+    (specification.get("files").is_none() && !graph.data.is_empty())
+        .then(|| format!("{name}: there is no list of `files`: they are taken to be empty"))
+}
+
 fn read<'t>(document: &Value<'t>, problems: &mut Problems<'t>) -> Option<TaskGraph> {
     let root: &Object<'t> = shaped(document, "the document", problems)?;
     let name = member::<Word<'_>>(root, "name", problems).map_or("", |name| name.text);
@@ -84,9 +95,10 @@ fn read<'t>(document: &Value<'t>, problems: &mut Problems<'t>) -> Option<TaskGra
 
     let by_id = places(&tasks, problems);
     let executed = executed.map(|executed| by_task(executed, &tasks, &by_id, problems));
-    let waits_for = waits_for(&tasks, &by_id, problems);
+    let told = told_dependencies(&tasks, &by_id, problems);
+    let listed = specification.get("files").is_some();
     for file in tasks.iter().flat_map(|task| task.inputs.iter().chain(&task.outputs)) {
-        if !files.contains_key(file.text) {
+        if listed && !files.contains_key(file.text) {
             let message = format!("there is no file {} in `files`", quote(file.text));
             problems.report_at(bytes(file.range), message, None);
         }
@@ -94,13 +106,18 @@ fn read<'t>(document: &Value<'t>, problems: &mut Problems<'t>) -> Option<TaskGra
     if !problems.is_empty() {
         return None;
     }
-    let order = match topological(&waits_for) {
-        Ok(order) => order,
-        Err(cycle) => {
-            let message = format!("task {}", describe(&cycle, |task| quote(tasks[task.index()].id.text)));
-            problems.report_at(bytes(tasks[cycle[0].index()].id.range), message, None);
-            return None;
-        }
+    let with_writers = with_writers(&tasks, &told);
+    // A task may replace a file that one before it reads: what the workflow tells counts then.
+    let (order, waits_for) = match topological(&with_writers) {
+        Ok(order) => (order, with_writers),
+        Err(_) => match topological(&told) {
+            Ok(order) => (order, told),
+            Err(cycle) => {
+                let message = format!("task {}", describe(&cycle, |task| quote(tasks[task.index()].id.text)));
+                problems.report_at(bytes(tasks[cycle[0].index()].id.range), message, None);
+                return None;
+            }
+        },
     };
     Some(graph(name, &tasks, &files, executed.as_deref(), &order, &waits_for))
 }
@@ -149,7 +166,11 @@ fn executions<'v, 't>(execution: &'v Object<'t>, problems: &mut Problems<'t>) ->
         let command: Option<&Object<'t>> = member(task, "command", problems);
         let program = command.and_then(|command| member::<Word<'v>>(command, "program", problems));
         let length = length.map_or(Duration::ZERO, |Seconds(length)| length);
-        all.push((id, Executed { length, program: program.map(|program| program.text) }));
+        // Nextflow's instances have the script of the task, or a dash, in the place of its program.
+        let program = program
+            .map(|program| program.text)
+            .filter(|program| !program.is_empty() && *program != "-" && !program.contains(char::is_whitespace));
+        all.push((id, Executed { length, program }));
     }
     all
 }
@@ -206,8 +227,8 @@ fn by_task<'v>(
     of_task
 }
 
-/// For each task, the tasks that it waits for: its parents, and the only writer of each file that it reads.
-fn waits_for(
+/// For each task, the tasks that it waits for because one of the two says so.
+fn told_dependencies(
     tasks: &[Specified<'_>],
     by_id: &HashMap<&str, FileTask>,
     problems: &mut Problems<'_>,
@@ -223,10 +244,22 @@ fn waits_for(
             }
         }
     }
+    for before in &mut all {
+        before.sort_unstable();
+        before.dedup();
+    }
+    all
+}
+
+/// For each task, those that it is told to wait for, and the only writer of each file that it reads.
+fn with_writers(tasks: &[Specified<'_>], told: &WaitsFor) -> Vec<Vec<FileTask>> {
+    let mut all = told.to_vec();
     let mut writers: HashMap<&str, Option<FileTask>> = HashMap::new();
     for (at, task) in (0..).map(FileTask).zip(tasks) {
         for file in &task.outputs {
-            writers.entry(file.text).and_modify(|writer| *writer = None).or_insert(Some(at));
+            // A task may name its file twice.
+            let same = |writer: &mut Option<FileTask>| *writer = writer.filter(|known| *known == at);
+            writers.entry(file.text).and_modify(same).or_insert(Some(at));
         }
     }
     for (at, task) in (0..).map(FileTask).zip(tasks) {

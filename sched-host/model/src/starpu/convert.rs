@@ -6,6 +6,10 @@ use crate::{Fit, Kind, Linear, Measured, Measurements, Power, Prior, Quantity, S
 use sched_core::Arch;
 use std::collections::BTreeMap;
 
+/// Bound of the numbers of implementations that are exported: StarPU has 4 unless it is built for more, and a file lists
+/// all up to the last one.
+const IMPLEMENTATIONS: u32 = 64;
+
 /// A StarPU model in this crate's terms.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Imported {
@@ -63,7 +67,7 @@ impl CodeletFile {
     }
 
     /// Converts measurements of times or energies to a file for StarPU. Architectures that StarPU does not know are
-    /// omitted.
+    /// omitted, and implementations beyond the first 64.
     ///
     /// StarPU has one combination for every device of an architecture, so the measurements of an architecture are
     /// written for each of its first `devices` devices (CUDA devices and the like); all CPU cores are one device.
@@ -71,7 +75,7 @@ impl CodeletFile {
     pub fn export(kind: &Kind, measurements: &Measurements, quantity: Quantity, devices: u32) -> CodeletFile {
         let mut workers: BTreeMap<(Arch, u32), Vec<Implementation>> = BTreeMap::new();
         for ((variant, of), measured) in &measurements.variants {
-            if *of == quantity {
+            if *of == quantity && variant.implementation < IMPLEMENTATIONS {
                 let implementations = workers.entry((variant.arch, variant.cores)).or_default();
                 let place = variant.implementation as usize;
                 implementations.resize_with(implementations.len().max(place + 1), || Implementation {
@@ -132,6 +136,10 @@ fn implementation(kind: &Kind, measured: &Measured) -> Implementation {
         Some(Fit::Linear(linear)) => out.multiple = linear.coefficients,
         _ => {}
     }
+    // Nobody may have declared its monomials here since it was imported.
+    if let Some(prior) = measured.prior.multiple.as_ref().filter(|_| out.multiple.is_empty()) {
+        out.multiple.clone_from(&prior.coefficients);
+    }
     out.history = measured.entries.iter().map(|(footprint, entry)| history(*footprint, entry)).collect();
     out
 }
@@ -167,6 +175,8 @@ fn regression(measured: &Measured, fit: Option<Power>) -> LinearRegression {
         [out.sumlnx, out.sumlnx2, out.sumlny, out.sumlnxlny] = measured.prior.sums;
         (out.samples, out.min, out.max) = (prior.samples, prior.min as u64, prior.max as u64);
         (out.alpha, out.beta) = (prior.a, prior.b);
+        // It is of the samples below, too.
+        return out;
     }
     for entry in measured.entries.values().filter(|entry| entry.bytes > 0) {
         let (x, count) = ((entry.bytes as f64).ln(), entry.samples.count());

@@ -89,16 +89,17 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The machines that a directory contains files of.
+/// The machines that a directory contains files of. Their names may have dots, and those of codelets before them do
+/// not.
 fn hosts(directory: &Path) -> Vec<String> {
+    let names = |path: PathBuf| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     let mut hosts = BTreeSet::new();
-    for path in files(&directory.join(CODELETS)) {
-        hosts.extend(path.extension().and_then(|host| host.to_str()).map(str::to_owned));
+    for name in files(&directory.join(CODELETS)).into_iter().filter_map(names) {
+        hosts.extend(name.split_once('.').map(|(_, host)| host.to_owned()));
     }
-    for path in files(&directory.join("bus")) {
-        hosts.extend(
-            path.file_stem().and_then(|host| host.to_str()).filter(|host| !host.contains('.')).map(str::to_owned),
-        );
+    for name in files(&directory.join("bus")).into_iter().filter_map(names) {
+        let host = [".bandwidth", ".latency", ".config", ".affinity"].iter().find_map(|what| name.strip_suffix(what));
+        hosts.extend(host.map(str::to_owned));
     }
     hosts.into_iter().collect()
 }
@@ -114,9 +115,15 @@ pub fn directories(env: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     found
 }
 
-/// The machine's name in StarPU's file names, given the environment: `STARPU_HOSTNAME`, or the system's host name.
+/// The machine's name in StarPU's file names, given the environment: `STARPU_HOSTNAME`, or the system's host name
+/// without its domain.
 #[must_use]
 pub fn host_name(env: impl Fn(&str) -> Option<String>) -> String {
-    let system = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());
-    env("STARPU_HOSTNAME").or_else(system).unwrap_or_else(|| "localhost".to_owned())
+    let system = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    env("STARPU_HOSTNAME").or_else(|| Some(without_domain(&system()?))).unwrap_or_else(|| "localhost".to_owned())
+}
+
+/// `node7` of `node7.cluster.org`.
+pub(super) fn without_domain(name: &str) -> String {
+    name.trim().split('.').next().unwrap_or_default().to_owned()
 }

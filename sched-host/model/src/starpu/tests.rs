@@ -266,6 +266,9 @@ fn a_machine_without_files_is_an_error_that_names_those_with() {
     std::fs::write(codelets.join("trsm.node7"), "45 x").expect("a file");
     let error = Sampling::load(directory.path(), "node8").expect_err("nothing of node8");
     assert!(error.to_string().ends_with("neither models nor bus files of machine `node8`; it has files of node7"));
+    std::fs::write(codelets.join("trsm.node9.cluster.org"), SMALL).expect("a file");
+    let error = Sampling::load(directory.path(), "node8").expect_err("nothing of node8");
+    assert!(error.to_string().ends_with("; it has files of node7, node9.cluster.org"), "{error}");
     let sampling = Sampling::load(directory.path(), "node7").expect("one file is good");
     assert_eq!(sampling.codelets.keys().collect::<Vec<_>>(), ["potrf"]);
     assert_eq!(sampling.problems.len(), 1);
@@ -313,11 +316,14 @@ fn measurements_are_looked_for_where_starpu_does() {
     let path = Sampling::codelet_path(Path::new("/d"), "gemm", "here");
     assert_eq!(path, Path::new("/d/codelets/45/gemm.here"));
     assert_eq!(Sampling::codelet_path(Path::new("/d"), "gemm.mine", "here"), Path::new("/d/codelets/45/gemm.mine"));
+    let named = |name: &str| (name == "STARPU_HOSTNAME").then(|| "node7.cluster.org".to_owned());
+    assert_eq!(host_name(named), "node7.cluster.org", "it is told");
+    assert_eq!(["node7.cluster.org\n", "node7\n"].map(super::sampling::without_domain), ["node7", "node7"]);
 }
 
 mod converted {
     use super::*;
-    use crate::{CodeletModel, Kind, Model, Quantity, SizeInfo, Variant};
+    use crate::{CodeletModel, Kind, Measurements, Model, Quantity, SizeInfo, Variant};
     use sched_core::Estimate;
     use std::time::Duration;
 
@@ -373,6 +379,27 @@ mod converted {
     }
 
     #[test]
+    fn samples_of_a_regression_are_not_counted_once_more_when_it_is_handed_on() {
+        // StarPU forgets the history of a size whose times change, and not the sums of the regression.
+        let history = "00000001\t1000\t0\t60.0\t0\t600.0\t36000.0\t10\n";
+        let text = format!("45 1 1 0 0 1 1 1 60.0 400.0 50.0 333.0 0.002 1.5 25 1000 9000 nan nan nan 0\n{history}");
+        let imported = CodeletFile::parse(&text).expect("it is a model").import(Quantity::Time);
+        let exported = CodeletFile::export(&imported.kind, &imported.measurements, Quantity::Time, 1);
+        let LinearRegression { sumlnx, samples, min, max, .. } = exported.combs[0].implementations[0].linear;
+        assert_eq!((sumlnx, samples, min, max), (60.0, 25, 1000, 9000));
+    }
+
+    #[test]
+    fn a_multiple_regression_is_handed_on_by_those_who_do_not_know_its_monomials() {
+        let history = "00000001\t8\t0\t2.0\t0\t40.0\t80.0\t20\n";
+        let text = format!("45 1 1 0 0 1 1 1 0 0 0 0 nan nan 0 0 0 nan nan nan 3 1.5 0.25 0.5\n{history}");
+        let imported = CodeletFile::parse(&text).expect("it is a model").import(Quantity::Time);
+        assert_eq!(imported.kind, Kind::History);
+        let exported = CodeletFile::export(&imported.kind, &imported.measurements, Quantity::Time, 1);
+        assert_eq!(exported.combs[0].implementations[0].multiple, [1.5, 0.25, 0.5]);
+    }
+
+    #[test]
     fn absurd_numbers_are_no_panic() {
         let line = format!("1f 8 1 1e15 3 1.8446744e34 1e300 {}\n", u64::MAX);
         let history = [&*line, &line.replace("1f", "2f")].concat();
@@ -386,6 +413,18 @@ mod converted {
             let exported = CodeletFile::export(&imported.kind, &imported.measurements, Quantity::Time, 1);
             assert!(CodeletFile::parse(&exported.to_text()).is_ok());
         }
+    }
+
+    #[test]
+    fn an_absurd_number_of_an_implementation_takes_no_memory() {
+        let mut measurements = Measurements::default();
+        for implementation in [1, u32::MAX] {
+            let variant = Variant { implementation, ..Variant::of(Arch::CPU) };
+            let measured = measurements.variants.entry((variant, Quantity::Time)).or_default();
+            assert!(measured.add(&SizeInfo::default(), 5.0));
+        }
+        let exported = CodeletFile::export(&Kind::History, &measurements, Quantity::Time, 1);
+        assert_eq!(exported.combs[0].implementations.len(), 2);
     }
 
     #[test]

@@ -68,8 +68,9 @@ impl Platform {
         DEVICES.into_iter().find(of_it).filter(|_| self.memories[memory.index()].device)
     }
 
-    /// Bandwidth from one memory node to another in bytes per nanosecond, if there is a route.
-    fn bandwidth(&self, from: MemoryNode, to: MemoryNode) -> Option<f64> {
+    /// Bandwidth from one memory node to another in bytes per nanosecond, if there is a route. A link that it passes
+    /// twice has half as much for it.
+    pub(super) fn bandwidth(&self, from: MemoryNode, to: MemoryNode) -> Option<f64> {
         let links = &self.route(from, to).links;
         let share = |link: &usize| {
             let passed = links.iter().filter(|other| *other == link).count();
@@ -79,7 +80,7 @@ impl Platform {
     }
 
     /// Latency in microseconds.
-    fn latency(&self, from: MemoryNode, to: MemoryNode) -> f64 {
+    pub(super) fn latency(&self, from: MemoryNode, to: MemoryNode) -> f64 {
         self.route(from, to).latency as f64 / 1e3
     }
 

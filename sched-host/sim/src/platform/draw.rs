@@ -53,13 +53,11 @@ impl Platform {
     fn transfers(&self) -> Vec<Transfer<'_>> {
         let pairs = self.memory_nodes().flat_map(|from| self.memory_nodes().map(move |to| (from, to)));
         let transfer = |(from, to): (MemoryNode, MemoryNode)| {
-            let route = self.route(from, to);
-            let slowest = route.links.iter().map(|link| self.links[*link].bandwidth).reduce(f64::min)?;
             Some(Transfer {
                 from: &self.memories[from.index()].name,
                 to: &self.memories[to.index()].name,
-                latency_us: route.latency as f64 / 1e3,
-                bandwidth_mb_s: slowest * 1e3,
+                latency_us: self.latency(from, to),
+                bandwidth_mb_s: self.bandwidth(from, to)? * 1e3,
             })
         };
         pairs.filter(|(from, to)| from != to).filter_map(transfer).collect()

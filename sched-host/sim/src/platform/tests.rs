@@ -358,6 +358,22 @@ fn devices_without_a_link_of_their_own_reach_each_other_through_main_memory() {
 }
 
 #[test]
+fn a_transfer_alone_has_half_of_a_link_that_it_passes_twice() {
+    let hosts = r#"<host id="CPU0"/><host id="CPU1"/><host id="CPU2"/><host id="CUDA0"/><host id="CUDA1"/>"#;
+    let ends = [("RAM", "CUDA0"), ("CUDA0", "RAM"), ("RAM", "CUDA1"), ("CUDA1", "RAM"), ("CUDA0", "CUDA1")];
+    let way = |(from, to): (&str, &str)| {
+        let passed = r#"<link_ctn id="Host"/>"#.repeat(if from == "RAM" || to == "RAM" { 1 } else { 2 });
+        format!(r#"<route src="{from}" dst="{to}">{passed}</route>"#)
+    };
+    let host = r#"<link id="Host" bandwidth="6e9Bps" latency="0.000001s"/>"#;
+    let text = format!("{hosts}{host}{}", ends.map(way).concat());
+    let platform = Platform::from_starpu(sampling(&text).path(), "here").expect("it is sound").to_text();
+    for line in ["ram → cuda0: 6 GB/s after 1 µs", "cuda0 → cuda1: 3 GB/s after 2 µs"] {
+        assert!(platform.contains(line), "{platform}");
+    }
+}
+
+#[test]
 fn all_that_is_wrong_with_a_machine_of_starpus_is_said() {
     let machine = r#"<host id="CPU0"/><host id="CPU1"/><host id="CUDA0"/><host/>
 <link id="up" bandwidth="-infBps" latency="0s"/>

@@ -4,7 +4,7 @@ use super::super::MOST_FLOPS;
 use super::super::problems::{Problems, quote};
 use super::mode;
 use crate::AccessMode;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
 
 /// A task or a hint, with the fields that are used.
@@ -33,7 +33,7 @@ pub(super) struct Record<'t> {
     n_modes: Option<(usize, &'t str)>,
     n_sizes: Option<(usize, &'t str)>,
     /// Fields that were found.
-    seen: Vec<&'t str>,
+    seen: HashSet<&'t str>,
 }
 
 /// All fields that StarPU writes; unused ones are ignored.
@@ -125,7 +125,7 @@ impl<'t> Record<'t> {
             problems.report_with(line.trim(), message, "records are parted by a blank line");
             return;
         };
-        if self.seen.contains(&field) {
+        if !self.seen.insert(field) {
             problems.report_with(
                 field,
                 format!("the record has a second `{field}`"),
@@ -133,7 +133,6 @@ impl<'t> Record<'t> {
             );
             return;
         }
-        self.seen.push(field);
         self.set(field, value, problems);
     }
 
@@ -182,7 +181,7 @@ impl<'t> Record<'t> {
 
     /// Reports problems of the record as a whole.
     fn check(&self, problems: &mut Problems<'t>) {
-        if !self.seen.contains(&"JobId") {
+        if !self.seen.contains("JobId") {
             problems.report_with(self.start, "the record has no `JobId`", "records are parted by a blank line");
         }
         if self.control.is_some() {
@@ -194,7 +193,7 @@ impl<'t> Record<'t> {
             }
             return;
         }
-        if self.needs_worker() && !self.seen.contains(&"WorkerId") {
+        if self.needs_worker() && !self.seen.contains("WorkerId") {
             problems.report_with(
                 self.start,
                 "the record has a codelet and no `WorkerId`: nobody ran it",
