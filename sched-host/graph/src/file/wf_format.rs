@@ -95,7 +95,7 @@ fn read<'t>(document: &Value<'t>, problems: &mut Problems<'t>) -> Option<TaskGra
 
     let by_id = places(&tasks, problems);
     let executed = executed.map(|executed| by_task(executed, &tasks, &by_id, problems));
-    let told = told_dependencies(&tasks, &by_id, problems);
+    let stated = stated_dependencies(&tasks, &by_id, problems);
     let listed = specification.get("files").is_some();
     for file in tasks.iter().flat_map(|task| task.inputs.iter().chain(&task.outputs)) {
         if listed && !files.contains_key(file.text) {
@@ -106,12 +106,12 @@ fn read<'t>(document: &Value<'t>, problems: &mut Problems<'t>) -> Option<TaskGra
     if !problems.is_empty() {
         return None;
     }
-    let with_writers = with_writers(&tasks, &told);
+    let with_writers = with_writers(&tasks, &stated);
     // A task may replace a file that one before it reads: what the workflow tells counts then.
     let (order, waits_for) = match topological(&with_writers) {
         Ok(order) => (order, with_writers),
-        Err(_) => match topological(&told) {
-            Ok(order) => (order, told),
+        Err(_) => match topological(&stated) {
+            Ok(order) => (order, stated),
             Err(cycle) => {
                 let message = format!("task {}", describe(&cycle, |task| quote(tasks[task.index()].id.text)));
                 problems.report_at(bytes(tasks[cycle[0].index()].id.range), message, None);
@@ -228,7 +228,7 @@ fn by_task<'v>(
 }
 
 /// For each task, the tasks that it waits for because one of the two says so.
-fn told_dependencies(
+fn stated_dependencies(
     tasks: &[Specified<'_>],
     by_id: &HashMap<&str, FileTask>,
     problems: &mut Problems<'_>,
@@ -251,9 +251,9 @@ fn told_dependencies(
     all
 }
 
-/// For each task, those that it is told to wait for, and the only writer of each file that it reads.
-fn with_writers(tasks: &[Specified<'_>], told: &WaitsFor) -> Vec<Vec<FileTask>> {
-    let mut all = told.to_vec();
+/// For each task, those that the file states, and the only writer of each file that it reads.
+fn with_writers(tasks: &[Specified<'_>], stated: &WaitsFor) -> Vec<Vec<FileTask>> {
+    let mut all = stated.to_vec();
     let mut writers: HashMap<&str, Option<FileTask>> = HashMap::new();
     for (at, task) in (0..).map(FileTask).zip(tasks) {
         for file in &task.outputs {

@@ -110,6 +110,8 @@ impl KernelTime {
 }
 
 fn interpolate(times: &[Sized], bytes: u64) -> Option<u64> {
+    // A task without data has no logarithm of its size.
+    let bytes = bytes.max(1);
     let nanos = |sized: &Sized| sized.time.as_nanos() as f64;
     if let Some(exact) = times.iter().find(|sized| sized.bytes == bytes) {
         return Some(nanos(exact) as u64);
@@ -238,6 +240,13 @@ mod tests {
         assert!((2_828_000..2_829_000).contains(&between), "{between}");
         let beyond = measured.nanos(work(6400)).expect("it is measured");
         assert!((511_999_000..512_001_000).contains(&beyond), "{beyond}");
+    }
+
+    #[test]
+    fn a_task_without_data_takes_a_time_where_small_sizes_took_longer() {
+        let at = |bytes, micros| Sized { bytes, time: Duration::from_micros(micros) };
+        let measured = KernelTime::Measured(vec![at(16, 2), at(256, 1)]);
+        assert_eq!(measured.nanos(work(0)), Some(4_000));
     }
 
     #[test]

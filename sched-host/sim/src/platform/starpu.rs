@@ -360,9 +360,10 @@ fn history(file: &CodeletFile, arch: Arch, device: u32, cores: u32) -> Option<Ke
         let time = Duration::from_nanos((micros * 1e3).round().max(1.0) as u64);
         let best = times.entry(entry.footprint).or_insert(time);
         *best = time.min(*best);
-        let best = sizes.entry(entry.size).or_insert(time);
+        // Sizes are compared by their logarithms.
+        let best = sizes.entry(entry.size.max(1)).or_insert(time);
         *best = time.min(*best);
     }
-    let measured: Vec<Sized> = sizes.into_iter().map(|(bytes, time)| Sized { bytes: bytes.max(1), time }).collect();
+    let measured: Vec<Sized> = sizes.into_iter().map(|(bytes, time)| Sized { bytes, time }).collect();
     (!times.is_empty()).then_some(KernelTime::History { times, measured })
 }
