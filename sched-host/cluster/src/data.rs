@@ -194,7 +194,14 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Place<
     }
 
     fn fail(self: Box<Self>, why: &str) {
-        self.lease.fail(why);
+        let Place { mut lease, of, desk, tag, _flight } = *self;
+        // A task may write it here without reading it.
+        let has_room = lease.writing().bytes().len() == of.bytes;
+        let room = desk.upgrade().filter(|_| !has_room).and_then(|desk| of.find_room(&desk, tag).ok());
+        if let Some(room) = room {
+            *lease.writing() = room;
+        }
+        lease.fail(why);
     }
 }
 
