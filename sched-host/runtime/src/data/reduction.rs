@@ -241,8 +241,8 @@ impl Submitter {
 
     /// [`reduction`](Self::reduction) with the same result in each run: each task has an accumulator of its own, and
     /// they are combined in the order of submission, those of [nested](crate::Context::nest) tasks behind that of the
-    /// task that they are part of. So sums of floating-point numbers do not depend on which worker ran what. Accumulators
-    /// are kept until the value is used.
+    /// task that they are part of. So sums of floating-point numbers do not depend on which worker ran what.
+    /// Accumulators are kept until the value is used.
     pub fn reduction_in_order<T: Send + Sync + 'static>(
         &self,
         value: T,

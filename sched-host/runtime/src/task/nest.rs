@@ -134,8 +134,8 @@ impl Drop for NestedHere {
     }
 }
 
-/// Place, in the order in which tasks run one after the other, of a task that this thread executes: its sequence, behind
-/// those of the tasks that it is nested in.
+/// Place, in the order in which tasks run one after the other, of a task that this thread executes: its sequence,
+/// behind those of the tasks that it is nested in.
 pub(crate) fn place_of(runtime: u64, sequence: u64) -> SmallVec<[u64; 2]> {
     let mut place = SmallVec::new();
     // Within its kernel, the thread may be a worker of another runtime.
