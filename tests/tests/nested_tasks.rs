@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use sched_host::runtime::{
-    ArrayHandle, Codelet, Commute, Context, DataError, Handle, Outcome, Plan, Read, ReadWrite, Runtime, SubmitError,
-    Write,
+    ArrayHandle, Codelet, Commute, Context, DataError, Handle, Outcome, Plan, Read, ReadWrite, Redux, Runtime,
+    SubmitError, Write,
 };
 use sched_tests::hold::Hold;
 use sched_tests::stock::{EAGER, SHAPES, runtime};
@@ -130,6 +130,39 @@ fn a_task_has_ended_when_its_nested_tasks_have() {
             let expected: Vec<&str> = std::iter::repeat_n("leaf", 10).chain(["end", "behind"]).collect();
             assert_eq!(*log.lock().unwrap(), expected);
         }
+    }
+}
+
+/// Adds its number to a list, and has the tasks below it do so.
+type Listing = Codelet<(Redux<Vec<u64>>,), Vec<u64>>;
+
+#[test]
+fn nested_tasks_reduce_in_the_place_of_their_task() {
+    for workers in [1, 3] {
+        let runtime = runtime(EAGER, workers);
+        let list = runtime.reduction_in_order(Vec::new(), Vec::new, |all: &mut Vec<u64>, part| all.extend(part));
+        let itself: Arc<OnceLock<Listing>> = Arc::default();
+        let (inner, handle) = (Arc::clone(&itself), list.clone());
+        let kernel = move |context: &Context<'_, Vec<u64>>, (list,): (&mut Vec<u64>,)| {
+            let [number, below @ ..] = &context.params[..] else { return };
+            list.push(*number);
+            // Each of those below nests the next.
+            if !below.is_empty() {
+                let nested = context.nest();
+                let nested = nested.task_with(inner.get().expect("it is set"), below.to_vec(), (&handle,));
+                nested.submit().expect("the task reduces too");
+            }
+        };
+        let listing: Listing = runtime.codelet("list").cpu("list", kernel).nests().build();
+        let _ = itself.set(listing.clone());
+        let hold = Hold::new(&runtime);
+        // Those that nest begin when all are submitted, so what they nest has greater numbers.
+        let held: Vec<_> = (0..workers).map(|_| hold.worker()).collect();
+        for numbers in [vec![1, 2, 3], vec![4], vec![5, 6], vec![7]] {
+            runtime.task_with(&listing, numbers, (&list,)).submit().expect("the task is sound");
+        }
+        drop(held);
+        assert_eq!(*runtime.read(&list).expect("every task runs"), [1, 2, 3, 4, 5, 6, 7]);
     }
 }
 

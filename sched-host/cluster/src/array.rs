@@ -2,7 +2,7 @@
 
 use crate::Cluster;
 use crate::data::{Courier, Route};
-use crate::error::ClusterError;
+use crate::error::{ClusterError, reason};
 use crate::office::{Desk, Room};
 use crate::parts::range;
 use crate::traffic::Flight;
@@ -198,7 +198,7 @@ impl<T: Pod + Send + Sync> Courier for OfPart<T> {
     fn send(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, route: Route) -> Result<(), DataError> {
         let desk = Arc::clone(desk);
         runtime.lease_read(&self.0, move |lease| {
-            let error = lease.reading().err().map(|error| error.to_string());
+            let error = lease.reading().err().map(|error| reason(&error));
             match error {
                 None => desk.send_value((route.peer, route.tag), route.urgency, Box::new(Values(lease, route.flight))),
                 Some(why) => desk.send(route.peer, route.tag.of_failure(), Box::new(why.into_bytes())),

@@ -1,5 +1,6 @@
 //! Data that ranks share: who owns it, who has a copy, and how it travels.
 
+use crate::error::reason;
 use crate::message::Message;
 use crate::office::{Desk, Room};
 use crate::pool::Pool;
@@ -99,7 +100,7 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Courier for Of<
     fn send(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, route: Route) -> Result<(), DataError> {
         let desk = Arc::clone(desk);
         runtime.lease_read(&self.handle, move |lease| {
-            let error = lease.reading().err().map(|error| error.to_string());
+            let error = lease.reading().err().map(|error| reason(&error));
             match error {
                 None => desk.send_value((route.peer, route.tag), route.urgency, Box::new(Value(lease, route.flight))),
                 Some(why) => desk.send(route.peer, route.tag.of_failure(), Box::new(why.into_bytes())),
@@ -194,7 +195,14 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Place<
     }
 
     fn fail(self: Box<Self>, why: &str) {
-        self.lease.fail(why);
+        let Place { mut lease, of, desk, tag, _flight } = *self;
+        // A task may write it here without reading it.
+        let has_room = lease.writing().bytes().len() == of.bytes;
+        let room = desk.upgrade().filter(|_| !has_room).and_then(|desk| of.find_room(&desk, tag).ok());
+        if let Some(room) = room {
+            *lease.writing() = room;
+        }
+        lease.fail(why);
     }
 }
 

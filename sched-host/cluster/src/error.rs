@@ -15,9 +15,9 @@ pub enum ClusterError {
         ranks: usize,
     },
     /// Data that was not registered with the cluster.
-    #[error("codelet `{codelet}` names data {data}, which no rank owns: register it with `Cluster::register_on`")]
+    #[error("{}no rank owns: register it with `Cluster::register_on`", named_text(.codelet, *.data))]
     NotShared {
-        /// The codelet.
+        /// The codelet; empty if no task names the data.
         codelet: String,
         /// Number of the data.
         data: u64,
@@ -70,4 +70,19 @@ pub enum ClusterError {
     /// MPI does not start.
     #[error("MPI does not start: {0}")]
     Mpi(&'static str),
+}
+
+fn named_text(codelet: &str, data: u64) -> String {
+    match codelet {
+        "" => format!("the program names data {data}, which "),
+        _ => format!("codelet `{codelet}` names data {data}, which "),
+    }
+}
+
+/// Why data was not computed, in the words that another rank gets for its copy.
+pub(crate) fn reason(error: &DataError) -> String {
+    match error {
+        DataError::Bad(why) => why.to_string(),
+        _ => error.to_string(),
+    }
 }

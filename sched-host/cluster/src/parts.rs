@@ -114,8 +114,9 @@ impl Cluster {
     {
         self.redistribute(&parts, |_| rank)?;
         self.wait_all()?;
+        // All of them everywhere, also where there is none to get.
         let taken = parts.handles.into_iter().map(|part| self.unregister(part));
-        let taken = taken.collect::<Result<Option<Vec<Vec<T>>>, _>>()?;
-        Ok(taken.map(|parts| parts.into_iter().flatten().collect()))
+        let taken = taken.collect::<Result<Vec<Option<Vec<T>>>, _>>()?;
+        Ok((rank == self.rank()).then(|| taken.into_iter().flatten().flatten().collect()))
     }
 }

@@ -137,7 +137,7 @@ impl Cluster {
         let State { data: known, traffic, log, .. } = &mut *state;
         let places = known.places_of(data);
         if places.is_empty() {
-            return Err(ClusterError::NotShared { codelet: "(no codelet)".to_owned(), data });
+            return Err(ClusterError::NotShared { codelet: String::new(), data });
         }
         places.into_iter().try_for_each(|place| {
             let datum = known.at_mut(place);
@@ -208,8 +208,7 @@ impl Cluster {
     pub(crate) fn take_out(&self, data: u64) -> Result<bool, ClusterError> {
         let mut state = self.state.lock();
         let State { data: known, traffic, log, .. } = &mut *state;
-        let mut datum =
-            known.remove(data).ok_or(ClusterError::NotShared { codelet: "(no codelet)".to_owned(), data })?;
+        let mut datum = known.remove(data).ok_or(ClusterError::NotShared { codelet: String::new(), data })?;
         log.note_deed(Deed::Unregister, 0, datum.index);
         let has_part = datum.pending.contains(&(self.rank as u32));
         self.settle(&mut datum, (traffic, &mut not_urgent))?;

@@ -9,7 +9,7 @@ use super::task::ahead::Ahead;
 use super::task::bound::TaskBound;
 use super::task::codelet::CodeletFacts;
 use super::task::job::Job;
-use super::task::nest::NestState;
+use super::task::nest::{NestState, place_of};
 use super::task::outcomes::Outcomes;
 use super::task::record::{Record, Records, TaskKey};
 use super::task::submit::Restriction;
@@ -31,6 +31,7 @@ use sched_trace::Recorder;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{faults_of, survey_of};
 use sched_tree::{ContextFacts, Fault, Ledger, NodeState, Part, Slot, SlotId, Tree, WorkerFacts};
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
@@ -362,10 +363,10 @@ impl Core {
         finished == self.submitted()
     }
 
-    /// Sequence of the task that a worker runs, or the leader of its team; 0 if there is none.
-    pub(crate) fn sequence_on(&self, worker: WorkerId) -> u64 {
+    /// [Place](place_of) of the task that this thread executes as this worker, or as the leader of its team.
+    pub(crate) fn place_on(&self, worker: WorkerId) -> SmallVec<[u64; 2]> {
         let executing = self.counters.get(worker.index()).and_then(|counters| counters.executing.get());
-        executing.map_or(0, |slot| self.ledger.slot(slot).head().sequence.load(Relaxed))
+        place_of(self.id, executing.map_or(0, |slot| self.ledger.slot(slot).head().sequence.load(Relaxed)))
     }
 
     /// Notifies waiting threads if nothing is left to do.

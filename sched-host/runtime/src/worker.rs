@@ -17,6 +17,7 @@ use super::task::codelet::CodeletFacts;
 use super::task::complete::{LATE, clear};
 use super::task::failure::{Cause, Outcome, TaskFailure};
 use super::task::job::Job;
+use super::task::nest::NestedHere;
 use super::task::record::Taken;
 use super::task::scratch::WorkerScratch;
 use super::task::submit::Submitter;
@@ -283,7 +284,9 @@ impl Worker {
         if let Some(rare) = &taken.rare {
             rare.fetch_ahead();
         }
+        let nested = NestedHere::note(self.core.id, task.slot.head().sequence.load(Relaxed), &taken);
         let outcome = self.run_taken(task.slot, &mut taken, some_bad);
+        drop(nested);
         let (core, worker) = (&*self.core, Some(self.id));
         match (outcome, taken) {
             (Outcome::Done, Taken { job, rare: Some(rare) }) if rare.is_only_replayed() => {

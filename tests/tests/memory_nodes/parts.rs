@@ -9,7 +9,7 @@ use sched_host::runtime::{
     PartitionError, Plan, Read, ReadWrite, RunError, Runtime, SubmitError, TaskRef, Write,
 };
 use sched_tests::hold::Hold;
-use sched_tests::stock::builder;
+use sched_tests::stock::{EAGER, builder};
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -488,6 +488,37 @@ fn plans_that_do_not_fit_are_errors() {
     );
     runtime.matrix(vec![0u8; 100], MatrixLayout::row_major(3, 4).strides(3, 1)).expect_err("rows overlap");
     runtime.matrix(vec![0u8; 100], MatrixLayout::row_major(usize::MAX, 4)).expect_err("it is too large");
+}
+
+#[test]
+fn a_single_row_or_column_has_any_stride() {
+    let add = |runtime: &Runtime| {
+        let kernel = |_: &Context<'_>, (x,): (MatrixMut<'_, u64>,)| {
+            let rows = x.rows();
+            let (mut all, none) = x.split_at_row(rows);
+            assert_eq!(none.rows(), 0);
+            (0..rows).for_each(|row| (0..all.columns()).for_each(|column| all[(row, column)] += 1));
+        };
+        runtime.codelet::<(ReadWrite<Matrix<u64>>,), ()>("add").cpu("add", kernel).build()
+    };
+    for runtime in [one_node(1), on_nodes(EAGER, 2, 2).build().expect("the runtime starts")] {
+        let add = add(&runtime);
+        for (rows, columns, strides) in
+            [(1, 4, (usize::MAX, 1)), (4, 1, (1, usize::MAX)), (1, 1, (usize::MAX, usize::MAX))]
+        {
+            let layout = MatrixLayout::row_major(rows, columns).strides(strides.0, strides.1);
+            let x = runtime.matrix(vec![0; 4], layout).expect("each element has its place");
+            // More parts than rows and columns: some have no elements.
+            for plan in [Plan::blocks(3, 3), Plan::rows(5), Plan::columns(5)] {
+                for part in &x.partition(&plan).expect("the plan fits") {
+                    runtime.task(&add, (part,)).submit().expect("the task is sound");
+                }
+            }
+            runtime.wait_all().expect("no kernel fails");
+            let x = runtime.read(&x).expect("the data is good");
+            assert!((0..rows).all(|row| (0..columns).all(|column| x.view()[(row, column)] == 3)));
+        }
+    }
 }
 
 #[test]

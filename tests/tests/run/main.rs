@@ -247,7 +247,7 @@ fn tasks_of_a_kind_are_restricted_and_numbered_on_the_command_line() {
     for (options, message) in [
         (["--where", "*=5"], "is restricted to 5: no worker there can execute it"),
         (["--where", "potfr=0"], "did you mean `potrf`?"),
-        (["--sched-data", "x=1"], "the tasks of"),
+        (["--sched-data", "x=1"], "the tasks of `cholesky` have no kind `x`"),
     ] {
         let ran = cholesky(&[&SMALL[..], &["--workers", "2"], &options].concat());
         assert!(ran.code == 1 && ran.err.contains(message), "{ran:?}");

@@ -19,6 +19,7 @@ use crate::values::positive;
 use clap::ValueEnum;
 use miette::{IntoDiagnostic, WrapErr};
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use sched_graph::TaskGraph;
 use sched_machine::energy::EnergyMeter;
 use sched_machine::topology::Topology;
 use sched_model::{ModelError, Models};
@@ -83,7 +84,9 @@ pub(super) fn factorise<W: OnRanks>(
     out: &mut dyn Write,
 ) -> miette::Result<ExitCode> {
     let Args { tiles, tile_size, matrix: file, options, .. } = args;
-    let options = options.for_tasks_of(graph_of(W::NAME, 3, 1).as_ref())?;
+    // It has all kinds of tasks, and stands for that of any size.
+    let graph = graph_of(W::NAME, 3, 1).map(|graph| TaskGraph { name: W::NAME.to_owned(), ..graph });
+    let options = options.for_tasks_of(graph.as_ref())?;
     options.check_devices()?;
     let meter = options.meter()?;
     let policies = options.policies()?;

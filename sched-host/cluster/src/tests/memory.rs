@@ -90,3 +90,30 @@ fn an_array() {
     assert!(words[0].starts_with("rank 1 has no memory for an array of "), "{}", words[0]);
     assert_eq!(words[0], words[1]);
 }
+
+/// Its value comes with the first message, which tells of the failure.
+#[test]
+fn a_task_writes_where_a_value_was_not_computed() {
+    let found = on_ranks(2, |cluster| {
+        let runtime = cluster.runtime();
+        let fail = runtime.codelet::<(ReadWrite<Vec<u64>>,), ()>("fail").cpu("fail", |_, _| Err("on purpose")).build();
+        let fill = runtime.codelet::<(Write<Vec<u64>>,), u64>("fill");
+        let fill = fill.cpu("fill", |context, (x,)| x.fill(*context.params)).build();
+        let [sent, given] =
+            [(); 2].map(|()| cluster.register_on(0, || vec![1; 10], || vec![0; 10]).expect("it is new"));
+        for x in [&sent, &given] {
+            cluster.submit(runtime.task(&fail, (x,))).expect("the task is sound");
+        }
+        cluster.bring(&sent, 1).expect("there is such a rank");
+        cluster.give(&given, 1).expect("there is such a rank");
+        cluster.wait_all().expect_err("two tasks have failed");
+        cluster.submit_on(1, runtime.task_with(&fill, 7, (&sent,))).expect("the task is sound");
+        cluster.submit(runtime.task_with(&fill, 8, (&given,))).expect("the task is sound");
+        for x in [&sent, &given] {
+            cluster.bring_everywhere(x).expect("there are such ranks");
+        }
+        cluster.wait_all().expect("every task runs");
+        [sent, given].map(|x| runtime.read(&x).expect("it was written").clone())
+    });
+    assert_eq!(found, [[vec![7; 10], vec![8; 10]], [vec![7; 10], vec![8; 10]]]);
+}

@@ -97,3 +97,15 @@ proptest! {
         prop_assert_eq!(found_last, parts.concat());
     }
 }
+
+#[test]
+fn a_program_goes_on_after_a_vector_was_gathered() {
+    on_ranks(3, |cluster| {
+        for rank in 0..3 {
+            let parts = cluster.register_in_parts(10, 4, |places| places.map(|place| place as u64).collect());
+            let found = cluster.gather(parts.expect("it is new"), rank).expect("all is well");
+            assert_eq!(found, (cluster.rank() == rank).then(|| (0..10).collect()));
+        }
+        cluster.wait_all().expect("all ranks have done the same");
+    });
+}

@@ -101,7 +101,8 @@ impl MatrixLayout {
 
     /// Place of an element, or of one behind the last.
     pub(crate) fn offset(self, row: usize, column: usize) -> usize {
-        row * self.row_stride + column * self.column_stride
+        // Wrapping: a single row or column has a stride of any size, and what is behind it no place.
+        row.wrapping_mul(self.row_stride).wrapping_add(column.wrapping_mul(self.column_stride))
     }
 
     /// Layout of a part, from its first element.

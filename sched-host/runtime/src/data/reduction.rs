@@ -21,6 +21,7 @@ use parking_lot::{
 use sched_core::WorkerId;
 use sched_graph::AccessMode;
 use sched_sync::settle::Settling;
+use smallvec::SmallVec;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -99,11 +100,13 @@ pub(crate) struct Reduced<T> {
     combine: Combine<T>,
 }
 
+type Place = (SmallVec<[u64; 2]>, WorkerId);
+
 enum Accumulators<T> {
     /// One for each worker, if it has one.
     OfWorkers(Box<[CachePadded<Mutex<Option<T>>>]>),
-    /// One for each task, with its sequence and the member of its team.
-    OfTasks(Mutex<Vec<((u64, WorkerId), T)>>, Weak<Core>),
+    /// One for each task, with its [place](Core::place_on) and the member of its team.
+    OfTasks(Mutex<Vec<(Place, T)>>, Weak<Core>),
 }
 
 impl<T> Reduced<T> {
@@ -122,7 +125,7 @@ impl<T> Reduced<T> {
             }
             Accumulators::OfTasks(tasks, _) => {
                 let mut pending = std::mem::take(&mut *tasks.lock());
-                pending.sort_unstable_by_key(|(task, _)| *task);
+                pending.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
                 pending.into_iter().for_each(|(_, part)| (self.combine)(&mut value, part));
             }
         }
@@ -152,8 +155,8 @@ impl<T> Reduced<T> {
                 ReduxGuard::OfWorker(MutexGuard::map(own, |own| own.get_or_insert_with(&self.init)))
             }
             Accumulators::OfTasks(tasks, core) => {
-                let sequence = core.upgrade().map_or(0, |core| core.sequence_on(leader));
-                ReduxGuard::OfTask { value: Some((self.init)()), task: (sequence, worker), tasks }
+                let place = core.upgrade().map_or_else(SmallVec::new, |core| core.place_on(leader));
+                ReduxGuard::OfTask { part: Some(((place, worker), (self.init)())), tasks }
             }
         }
     }
@@ -164,24 +167,22 @@ pub enum ReduxGuard<'a, T> {
     #[doc(hidden)]
     OfWorker(MappedMutexGuard<'a, T>),
     #[doc(hidden)]
-    OfTask { value: Option<T>, task: (u64, WorkerId), tasks: &'a Mutex<Vec<((u64, WorkerId), T)>> },
+    OfTask { part: Option<(Place, T)>, tasks: &'a Mutex<Vec<(Place, T)>> },
 }
 
 impl<T> ReduxGuard<'_, T> {
     fn value(&mut self) -> &mut T {
         match self {
             ReduxGuard::OfWorker(value) => value,
-            ReduxGuard::OfTask { value, .. } => value.as_mut().expect("it is there until the end"),
+            ReduxGuard::OfTask { part, .. } => &mut part.as_mut().expect("it is there until the end").1,
         }
     }
 }
 
 impl<T> Drop for ReduxGuard<'_, T> {
     fn drop(&mut self) {
-        if let ReduxGuard::OfTask { value, task, tasks } = self
-            && let Some(value) = value.take()
-        {
-            tasks.lock().push((*task, value));
+        if let ReduxGuard::OfTask { part, tasks } = self {
+            tasks.lock().extend(part.take());
         }
     }
 }
@@ -239,8 +240,9 @@ impl Submitter {
     }
 
     /// [`reduction`](Self::reduction) with the same result in each run: each task has an accumulator of its own, and
-    /// they are combined in the order of submission. So sums of floating-point numbers do not depend on which worker
-    /// ran what. Accumulators are kept until the value is used.
+    /// they are combined in the order of submission, those of [nested](crate::Context::nest) tasks behind that of the
+    /// task that they are part of. So sums of floating-point numbers do not depend on which worker ran what.
+    /// Accumulators are kept until the value is used.
     pub fn reduction_in_order<T: Send + Sync + 'static>(
         &self,
         value: T,

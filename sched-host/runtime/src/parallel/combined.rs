@@ -4,6 +4,7 @@
 use super::crew::Crews;
 use crate::context::enter_task;
 use crate::core::TaskPlace;
+use crate::task::nest::NestedHere;
 use crate::worker::Worker;
 use sched_core::{Arch, WorkerId};
 use sched_sync::gathering::Gathering;
@@ -93,13 +94,14 @@ impl Worker {
             let mut taken = task.record.body.lock().take();
             let submitter = self.submitter.clone();
             enter_task(core.id, task.record.context());
+            let nested = NestedHere::note(core.id, slot.head().sequence.load(Relaxed), &taken);
             let outcome =
                 self.outcome(slot, &mut taken, &teams.crews.of(combined, &submitter), combined, watch.for_bad_data());
             if expected > 0 {
                 let members = teams.workers.memberships().team(combined);
                 members.iter().for_each(|member| core.backend.times.post_exec(*member));
             }
-            drop(team);
+            drop((nested, team));
             counters.executing.set(None);
             counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
             counters.in_team.set(None);

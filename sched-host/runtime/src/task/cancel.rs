@@ -19,7 +19,7 @@ impl Submitter {
     /// Cancels a task that has not begun: it will not run, and ends as [`Outcome::Cancelled`] when its turn comes. What
     /// follows from it is cancelled as after a failure: tasks submitted [after](crate::TaskBuilder::after) it, and
     /// those that read what it should have written. Returns whether it was cancelled; otherwise it is running or has
-    /// ended.
+    /// ended, or stands for a [replay](Self::replay), whose tasks [`cancel_all`](Self::cancel_all) cancels.
     ///
     /// [`wait_all`](crate::Runtime::wait_all) does not report what the program has cancelled.
     ///

@@ -217,7 +217,13 @@ impl fmt::Display for StallReport {
             return write!(f, "  look at `{}` first: {why}", node.node);
         }
         if let Some(worst) = self.nodes.iter().max_by_key(|node| node.tasks).filter(|node| node.tasks > 0) {
-            let sleeping = self.workers.iter().filter(|w| w.doing == WorkerDoing::Sleeping && w.eligible > 0).count();
+            let eligible = |doing| self.workers.iter().filter(move |w| w.doing == doing && w.eligible > 0).count();
+            let sleeping = eligible(WorkerDoing::Sleeping);
+            if sleeping == 0 && eligible(WorkerDoing::Waiting) > 0 {
+                return f.write_str(
+                    "  the workers that could run them are in tasks that wait: nest tasks in these instead",
+                );
+            }
             write!(
                 f,
                 "  look at `{}` first: it keeps {}, and {} that could run some",

@@ -25,10 +25,12 @@ use sched_core::WorkerId;
 use sched_graph::AccessMode;
 use sched_sync::family::Family;
 use sched_tree::{Phase, SlotId};
+use smallvec::SmallVec;
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::sync::{Arc, OnceLock};
 
 /// Submits tasks that are part of the running one; see [`Context::nest`].
 pub struct Nest<'a> {
@@ -46,6 +48,8 @@ impl fmt::Debug for Nest<'_> {
 pub(crate) struct NestState {
     /// Slot of the task.
     slot: AtomicU32,
+    /// Sequences of the tasks that the task is nested in, the outermost first, and its own.
+    path: OnceLock<Box<[u64]>>,
     /// Data of the task.
     named: Vec<(Arc<DataHeader>, AccessMode)>,
     /// The nested tasks that have not ended, and those that wait for the return of the kernel.
@@ -66,7 +70,17 @@ struct NestInner {
 
 impl NestState {
     pub(crate) fn new(named: Vec<(Arc<DataHeader>, AccessMode)>) -> Arc<NestState> {
-        Arc::new(NestState { slot: AtomicU32::new(0), named, family: Family::default(), inner: Mutex::default() })
+        Arc::new(NestState {
+            slot: AtomicU32::new(0),
+            path: OnceLock::new(),
+            named,
+            family: Family::default(),
+            inner: Mutex::default(),
+        })
+    }
+
+    fn path(&self) -> &[u64] {
+        self.path.get().map_or(&[], |path| path)
     }
 
     /// Whether the kernel has returned.
@@ -95,6 +109,42 @@ impl NestState {
             false => Err("the task that it is nested in names the data with an access that does not allow this one"),
         }
     }
+}
+
+/// A nested task that a thread executes: its runtime, its sequence, and the tasks that it is nested among.
+type Nested = (u64, u64, Arc<NestState>);
+
+thread_local! {
+    static NESTED: RefCell<Option<Nested>> = const { RefCell::new(None) };
+}
+
+/// Notes until it is dropped that this thread executes a nested task.
+pub(crate) struct NestedHere(Option<Nested>);
+
+impl NestedHere {
+    pub(crate) fn note(runtime: u64, sequence: u64, taken: &Taken) -> Option<NestedHere> {
+        let among = taken.rare.as_ref()?.nested_in.as_ref()?;
+        Some(NestedHere(NESTED.replace(Some((runtime, sequence, Arc::clone(among))))))
+    }
+}
+
+impl Drop for NestedHere {
+    fn drop(&mut self) {
+        NESTED.replace(self.0.take());
+    }
+}
+
+/// Place, in the order in which tasks run one after the other, of a task that this thread executes: its sequence,
+/// behind those of the tasks that it is nested in.
+pub(crate) fn place_of(runtime: u64, sequence: u64) -> SmallVec<[u64; 2]> {
+    let mut place = SmallVec::new();
+    // Within its kernel, the thread may be a worker of another runtime.
+    NESTED.with_borrow(|nested| match nested {
+        Some((of, task, among)) if (*of, *task) == (runtime, sequence) => place.extend_from_slice(among.path()),
+        _ => {}
+    });
+    place.push(sequence);
+    place
 }
 
 impl<P> Context<'_, P> {
@@ -252,6 +302,8 @@ impl Core {
     pub(super) fn note_nest(&self, key: TaskKey, rare: &RareFields) {
         if let Some(nest) = &rare.nests {
             nest.slot.store(key.slot.0, Relaxed);
+            let around = rare.nested_in.as_ref().map_or(&[][..], |outer| outer.path());
+            let _ = nest.path.set([around, &[key.sequence]].concat().into());
             self.nests.lock().insert(key.slot, Arc::clone(nest));
         }
     }
