@@ -69,6 +69,7 @@ use sched_policy::Policy;
 use sched_tree::attendance::Watch;
 use sched_tree::{Fault, NodeState, Part, Services, WorkerFacts};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
@@ -92,6 +93,12 @@ pub struct Runtime {
     warnings: Vec<String>,
     /// Announces to other runtimes which PUs this one uses.
     claim: Option<Claim>,
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("policy", &self.policy).field("workers", &self.workers()).finish_non_exhaustive()
+    }
 }
 
 impl Deref for Runtime {

@@ -7,6 +7,7 @@ use crate::data::view::{MatrixMut, MatrixRef};
 use crate::data::whole::PartGuard;
 use crate::data::{DataHeader, Handle, LastTurn, Reading, Writing};
 use std::any::Any;
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -276,4 +277,25 @@ impl<T: Element> WriteMatrix<'_, T> {
     pub fn view_mut(&mut self) -> MatrixMut<'_, T> {
         self.guard.matrix_mut()
     }
+}
+
+macro_rules! shown_as {
+    ($($guard:ident: $bound:path, $shown:ident;)*) => {
+        $(
+            impl<T: $bound + fmt::Debug> fmt::Debug for $guard<'_, T> {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    self.$shown().fmt(f)
+                }
+            }
+        )*
+    };
+}
+
+shown_as! {
+    ReadData: Sized, deref;
+    WriteData: Sized, deref;
+    ReadArray: Element, deref;
+    WriteArray: Element, deref;
+    ReadMatrix: Element, view;
+    WriteMatrix: Element, view;
 }
