@@ -62,6 +62,17 @@ fn a_component_that_does_not_come_back_ends_the_program_which_names_it() {
 }
 
 #[test]
+fn a_destructor_that_does_not_come_back_is_named_and_left_behind() {
+    let plugins = fixture_folder(&["misbehaving"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let policy = policy(folder.path(), "sticks in=drop { eager { each \"worker\" { worker } } }");
+    let plugins = plugins.path().to_str().expect("text");
+    let ran = sched(&["simulate", "cholesky", "--tiles", "3", "--plugin-dir", plugins, "--policy", &policy]);
+    let named = "component `sticks` of misbehaving, node `sticks`: `drop` did not come back within 5s and was left behind";
+    assert!(ran.code == 0 && ran.err.contains(named), "{ran:?}");
+}
+
+#[test]
 fn a_component_that_ends_the_program_is_named_and_is_no_success() {
     let plugins = fixture_folder(&["misbehaving"]);
     let plugins = plugins.path().to_str().expect("text");

@@ -196,10 +196,11 @@ impl PostNumber {
         self.number == call.number
     }
 
-    /// The host does not wait any longer for a call, and goes on without: no watch reports it.
-    pub(crate) fn give_up(&self, method: Method) {
-        POSTS.lock().remove(&self.number);
+    /// The host does not wait any longer for a call, and goes on without: no watch reports it. Returns the post the
+    /// first time.
+    pub(crate) fn give_up(&self, method: Method) -> Option<Post> {
         let _ = self.given_up.compare_exchange(0, method as u8, Relaxed, Relaxed);
+        POSTS.lock().remove(&self.number)
     }
 
     /// The call that the host stopped waiting for first.
