@@ -68,7 +68,8 @@ fn a_destructor_that_does_not_come_back_is_named_and_left_behind() {
     let policy = policy(folder.path(), "sticks in=drop { eager { each \"worker\" { worker } } }");
     let plugins = plugins.path().to_str().expect("text");
     let ran = sched(&["simulate", "cholesky", "--tiles", "3", "--plugin-dir", plugins, "--policy", &policy]);
-    let named = "component `sticks` of misbehaving, node `sticks`: `drop` did not come back within 5s and was left behind";
+    let named =
+        "component `sticks` of misbehaving, node `sticks`: `drop` did not come back within 5s and was left behind";
     assert!(ran.code == 0 && ran.err.contains(named), "{ran:?}");
 }
 
