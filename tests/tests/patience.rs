@@ -93,6 +93,22 @@ fn a_component_that_ends_the_program_is_named_and_is_no_success() {
 }
 
 #[test]
+fn a_component_that_crashes_is_named_and_ends_the_program_as_crashes_do() {
+    let plugins = fixture_folder(&["misbehaving"]);
+    let plugins = plugins.path().to_str().expect("text");
+    let folder = tempfile::tempdir().expect("a folder");
+    for how in ["abort", "overflow"] {
+        let tree = format!("sticks in=\"{how} push_task\" {{ eager {{ each \"worker\" {{ worker }} }} }}");
+        let policy = policy(folder.path(), &tree);
+        let words = ["simulate", "cholesky", "--tiles", "3", "--plugin-dir", plugins, "--policy", &policy];
+        let ended = command(&words).output().expect("it starts");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let named = "component `sticks` of misbehaving, node `sticks`: `push_task` (thread `main`)\n";
+        assert!(ended.status.code().is_none() && said.contains(named), "{how}: {} {said}", ended.status);
+    }
+}
+
+#[test]
 fn a_plugin_that_hangs_when_it_is_tried_costs_no_more_than_the_patience() {
     let plugins = fixture_folder(&["hangs-in-build"]);
     let options = ["plugins", "--plugin-dir", plugins.path().to_str().expect("text"), "--patience", "1"];
