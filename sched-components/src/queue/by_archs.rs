@@ -8,13 +8,13 @@ pub(crate) const ALL: ArchSet = ArchSet::from_bits(u32::MAX);
 
 /// All architectures but these.
 #[inline]
-pub(crate) fn all_but(archs: ArchSet) -> ArchSet {
+fn all_but(archs: ArchSet) -> ArchSet {
     ArchSet::from_bits(!archs.bits())
 }
 
 /// The union of two sets.
 #[inline]
-pub(crate) fn either(these: ArchSet, those: ArchSet) -> ArchSet {
+fn either(these: ArchSet, those: ArchSet) -> ArchSet {
     ArchSet::from_bits(these.bits() | those.bits())
 }
 
@@ -42,6 +42,12 @@ impl Able {
     #[cfg(test)]
     pub(crate) fn new(archs: ArchSet, restriction: u64) -> Able {
         Able { archs, restriction }
+    }
+
+    /// Whether some of these workers have one of `archs`.
+    #[inline]
+    pub(crate) fn are_of(self, archs: ArchSet) -> bool {
+        self.archs.intersects(archs)
     }
 
     /// Whether these are not all workers of the architectures.
@@ -107,7 +113,7 @@ impl<T> ByArchs<T> {
 
     /// Takes the first `eligible` task that any of `archs` can execute.
     pub(crate) fn pop(&mut self, archs: ArchSet, eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
-        self.pop_of(|able| able.archs.intersects(archs), eligible)
+        self.pop_of(|able| able.are_of(archs), eligible)
     }
 
     /// Takes the first `eligible` task of the `wanted` kinds.

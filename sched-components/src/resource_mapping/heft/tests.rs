@@ -122,14 +122,3 @@ fn its_own_queue_counts_for_who_stands_above() {
     open(&rig, Child(1), 1);
     assert_eq!(rig.estimated_end(), Time::ZERO);
 }
-
-#[test]
-fn a_task_that_is_restricted_to_a_full_worker_holds_up_no_other() {
-    let rig = core_and_gpu(&[], &[(40, 10)]);
-    rig.set_room(Child(0), Some(0));
-    let only = rig.task().priority(1).only([0]).make();
-    let open = rig.task().make();
-    assert_eq!((rig.push(only), rig.push(open)), (Ok(()), Ok(())));
-    assert_eq!(rig.child_tasks(Child(1)), [open]);
-    assert_eq!(rig.drain(), [only]);
-}

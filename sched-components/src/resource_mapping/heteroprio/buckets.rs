@@ -1,7 +1,7 @@
 //! Tasks by their acceleration.
 
 use crate::queue::{Able, ByArchs, Len, Place};
-use sched_core::{ArchSet, Report, Task};
+use sched_core::{Report, Task};
 
 /// Largest relative difference between a bucket's acceleration and its tasks'.
 const TOLERANCE: f64 = 0.1;
@@ -69,21 +69,21 @@ impl Buckets {
         &mut self.buckets[index].tasks
     }
 
-    /// Takes the first eligible task that any of `archs` can execute, from an end of the buckets, or with `None` from
+    /// Takes the first eligible task that `wanted` workers can execute, from an end of the buckets, or with `None` from
     /// the tasks without an acceleration.
     pub(super) fn pop(
         &mut self,
         end: Option<End>,
-        archs: ArchSet,
+        wanted: impl Fn(Able) -> bool,
         eligible: impl Fn(&Task) -> bool,
     ) -> Option<(Task, Origin)> {
         let pop = |bucket: &mut Bucket| {
-            let (task, place) = bucket.tasks.pop(archs, &eligible)?;
+            let (task, place) = bucket.tasks.pop_of(&wanted, &eligible)?;
             Some((task, Origin { acceleration: Some(bucket.acceleration), place }))
         };
         match end {
             None => {
-                let (task, place) = self.unknown.pop(archs, &eligible)?;
+                let (task, place) = self.unknown.pop_of(&wanted, &eligible)?;
                 Some((task, Origin { acceleration: None, place }))
             }
             Some(End::Most) => self.buckets.iter_mut().find_map(pop),
