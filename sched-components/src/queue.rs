@@ -7,7 +7,7 @@ mod level;
 mod looks;
 mod shared;
 
-pub(crate) use by_archs::{ALL, ByArchs, all_but, archs_of_requester, either};
+pub(crate) use by_archs::{ALL, Able, ByArchs, Stuck, archs_of_requester};
 pub(crate) use counted::{Counted, Len};
 pub(crate) use least::Reach;
 use level::{Entry, Level};

@@ -94,13 +94,19 @@ fn guarded<T>(node: &RawNode, otherwise: T, body: impl FnOnce() -> T) -> T {
     }
 }
 
+/// Number of characters of a panic's message that are kept: `assert_eq!` prints whole lists.
+const LONGEST: usize = 2000;
+
 /// The message of a panic, and its location if this library's hook recorded it.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
-    let text = payload
+    let mut text = payload
         .downcast_ref::<&str>()
         .map(ToString::to_string)
         .or_else(|| payload.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a panic without a message".to_owned());
+    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+        text.replace_range(end.., "…");
+    }
     match crate::export::last_panic_location() {
         Some(location) => format!("{text} (at {location})"),
         None => text,
@@ -175,3 +181,6 @@ impl<C: Component> WireComponent for Adapter<C> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,6 +56,29 @@
 //!     }
 //! }
 //!
+//! impl Stack {
+//!     /// The last task that the worker on whose behalf the call happens can execute.
+//!     fn pop(&self, node: Node<'_>) -> Option<Task> {
+//!         let mut tasks = self.tasks.lock();
+//!         let found = tasks.iter().rposition(|task| node.requester_can_execute(task))?;
+//!         Some(tasks.remove(found))
+//!     }
+//!
+//!     fn pump(&self, node: Node<'_>, to: Child) -> bool {
+//!         let mut put_back = false;
+//!         let unpop = |task| {
+//!             self.tasks.lock().push(task);
+//!             put_back = true;
+//!         };
+//!         let moved = node.pump(to, || self.pop(node), unpop);
+//!         if put_back {
+//!             // A worker may have looked while the refused task was away.
+//!             node.children_can_pull();
+//!         }
+//!         moved
+//!     }
+//! }
+//!
 //! impl Component for Stack {
 //!     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
 //!         {
@@ -70,21 +93,14 @@
 //!     }
 //!
 //!     fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
-//!         let pop = || {
-//!             let mut tasks = self.tasks.lock();
-//!             let found = tasks.iter().rposition(|task| node.requester_can_execute(task))?;
-//!             Some(tasks.remove(found))
-//!         };
-//!         let task = pop();
+//!         let task = self.pop(node);
 //!         // There is room now; and if the stack was empty, a parent may have a task.
 //!         let sent = node.parents_can_push();
-//!         task.or_else(|| if sent { pop() } else { None })
+//!         task.or_else(|| if sent { self.pop(node) } else { None })
 //!     }
 //!
 //!     fn can_push(&self, node: Node<'_>, to: Child) -> bool {
-//!         let pop = || self.tasks.lock().pop();
-//!         let unpop = |task| self.tasks.lock().push(task);
-//!         node.pump(to, pop, unpop) || (node.parents_can_push() && { node.pump(to, pop, unpop); true })
+//!         self.pump(node, to) || (node.parents_can_push() && { self.pump(node, to); true })
 //!     }
 //!
 //!     fn drain(&self) -> Vec<Task> {

@@ -125,10 +125,11 @@ impl Task {
         ArchSet::from_bits(self.head().archs.load(Relaxed))
     }
 
-    /// The host's number of the set of workers that the task is restricted to; 0 for none.
+    /// Number of the set of workers that the task is restricted to; 0 if there is none. Tasks with the same number and
+    /// [architectures](Self::archs) can be executed by the same single workers. (Since 1.1; 0 with an older host.)
     #[inline]
-    #[cfg(feature = "rig")]
-    pub(crate) fn restriction(&self) -> u64 {
+    #[must_use]
+    pub fn restriction(&self) -> u64 {
         self.head().restriction()
     }
 

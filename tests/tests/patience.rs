@@ -62,6 +62,18 @@ fn a_component_that_does_not_come_back_ends_the_program_which_names_it() {
 }
 
 #[test]
+fn a_destructor_that_does_not_come_back_is_named_and_left_behind() {
+    let plugins = fixture_folder(&["misbehaving"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let policy = policy(folder.path(), "sticks in=drop { eager { each \"worker\" { worker } } }");
+    let plugins = plugins.path().to_str().expect("text");
+    let ran = sched(&["simulate", "cholesky", "--tiles", "3", "--plugin-dir", plugins, "--policy", &policy]);
+    let named =
+        "component `sticks` of misbehaving, node `sticks`: `drop` did not come back within 5s and was left behind";
+    assert!(ran.code == 0 && ran.err.contains(named), "{ran:?}");
+}
+
+#[test]
 fn a_component_that_ends_the_program_is_named_and_is_no_success() {
     let plugins = fixture_folder(&["misbehaving"]);
     let plugins = plugins.path().to_str().expect("text");
@@ -77,6 +89,22 @@ fn a_component_that_ends_the_program_is_named_and_is_no_success() {
         let named = "component `sticks` of misbehaving, node `sticks`: `push_task` (thread";
         assert!(ran.code == 1 && said.contains(named) && error["error"]["code"] == "sched::ended", "{ran:?}");
         assert_eq!(ran.out, "", "{ran:?}");
+    }
+}
+
+#[test]
+fn a_component_that_crashes_is_named_and_ends_the_program_as_crashes_do() {
+    let plugins = fixture_folder(&["misbehaving"]);
+    let plugins = plugins.path().to_str().expect("text");
+    let folder = tempfile::tempdir().expect("a folder");
+    for how in ["abort", "overflow"] {
+        let tree = format!("sticks in=\"{how} push_task\" {{ eager {{ each \"worker\" {{ worker }} }} }}");
+        let policy = policy(folder.path(), &tree);
+        let words = ["simulate", "cholesky", "--tiles", "3", "--plugin-dir", plugins, "--policy", &policy];
+        let ended = command(&words).output().expect("it starts");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let named = "component `sticks` of misbehaving, node `sticks`: `push_task` (thread `main`)\n";
+        assert!(ended.status.code().is_none() && said.contains(named), "{how}: {} {said}", ended.status);
     }
 }
 
@@ -103,8 +131,23 @@ fn a_program_that_watches_its_plugins_says_why_a_new_build_is_of_no_use() {
     assert!(line.contains("there is no component `panics-in-push`"), "{line}");
 }
 
+#[test]
+fn a_run_uses_the_builds_that_came_during_the_run_before() {
+    let builds = [stock_plugin(LIFO, Profile::Debug), fixtures::plugin("duplicate-name")];
+    // A run is over before the folder is looked at.
+    let words = ["--tiles", "2", "--tile-size", "8", "--repeat", "100000"];
+    let said = watched_in(&words, &builds, "lifo", "lifo.so: rebuilt");
+    assert_eq!(said.len(), 1, "nothing else is to be said: {said:?}");
+}
+
 /// What a run says whose `root` is of the first of these builds, up to the line with `awaited`; the builds take turns.
 fn watched(builds: &[PathBuf; 2], root: &str, awaited: &str) -> Vec<String> {
+    // The run would take minutes: it is ended when it has said what is waited for.
+    watched_in(&["--tiles", "150", "--tile-size", "8"], builds, root, awaited)
+}
+
+/// [`watched`], with these options.
+fn watched_in(words: &[&str], builds: &[PathBuf; 2], root: &str, awaited: &str) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("lifo.so");
     // As a linker does it that does not write in place.
@@ -115,9 +158,8 @@ fn watched(builds: &[PathBuf; 2], root: &str, awaited: &str) -> Vec<String> {
     put(0);
     let policy = policy(folder.path(), &format!("{root} {{ eager {{ each \"worker\" {{ worker }} }} }}"));
     let plugins = folder.path().to_str().expect("text");
-    // The run would take minutes: it is ended when it has said what is waited for.
-    let words = ["run", "cholesky", "--workers", "1", "--tiles", "150", "--tile-size", "8", "--watch-plugins"];
-    let mut run = command(&[&words[..], &["--plugin-dir", plugins, "--policy", &policy]].concat());
+    let watch = ["run", "cholesky", "--workers", "1", "--watch-plugins", "--plugin-dir", plugins, "--policy", &policy];
+    let mut run = command(&[&watch[..], words].concat());
     let mut run = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
     let (send, lines) = channel();
     let errors = BufReader::new(run.stderr.take().expect("it is piped"));

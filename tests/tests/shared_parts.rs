@@ -335,6 +335,9 @@ fn a_failure_that_another_context_cannot_see_to_at_once_is_seen_to_when_its_call
         held.wait_until_somebody_hangs();
         assert_eq!(a.pull(WorkerId(1)).map(Slot::id), Some(tasks[1].id()), "the component fails with it");
         assert!(b.pull(WorkerId(0)).is_none(), "it looks, and a call is inside its tree");
+        let early = a.swap(Vec::new(), &|| ()).expect_err("a task of the part may be in that call");
+        let said = "the shared part `own/worker 1/bad` failed, and another context has not left it yet";
+        assert_eq!(early.to_string(), said);
         drop(held);
         push.join().expect("the push goes on");
     });

@@ -1,4 +1,4 @@
-//! Tasks in one order, stored separately by the architectures that can execute them.
+//! Tasks in one order, stored separately by the workers that can execute them.
 
 use super::{Len, Place, TaskQueue};
 use sched_core::{ArchSet, Node, Task};
@@ -8,13 +8,13 @@ pub(crate) const ALL: ArchSet = ArchSet::from_bits(u32::MAX);
 
 /// All architectures but these.
 #[inline]
-pub(crate) fn all_but(archs: ArchSet) -> ArchSet {
+fn all_but(archs: ArchSet) -> ArchSet {
     ArchSet::from_bits(!archs.bits())
 }
 
 /// The union of two sets.
 #[inline]
-pub(crate) fn either(these: ArchSet, those: ArchSet) -> ArchSet {
+fn either(these: ArchSet, those: ArchSet) -> ArchSet {
     ArchSet::from_bits(these.bits() | those.bits())
 }
 
@@ -25,11 +25,66 @@ pub(crate) fn archs_of_requester(node: Node<'_>) -> ArchSet {
     arch.map_or(ALL, |arch| ArchSet::EMPTY.with(arch))
 }
 
-/// Tasks by priority, then by arrival, with one queue for each set of architectures: passing over any number of tasks
-/// that the requester cannot execute costs nothing. There are few such sets.
+/// The workers that can execute a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Able {
+    archs: ArchSet,
+    /// See [`Task::restriction`].
+    restriction: u64,
+}
+
+impl Able {
+    #[inline]
+    pub(crate) fn of(task: &Task) -> Able {
+        Able { archs: task.archs(), restriction: task.restriction() }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn new(archs: ArchSet, restriction: u64) -> Able {
+        Able { archs, restriction }
+    }
+
+    /// Whether some of these workers have one of `archs`.
+    #[inline]
+    pub(crate) fn are_of(self, archs: ArchSet) -> bool {
+        self.archs.intersects(archs)
+    }
+
+    /// Whether these are not all workers of the architectures.
+    #[inline]
+    pub(crate) fn is_restricted(self) -> bool {
+        self.restriction != 0
+    }
+}
+
+/// Workers that have no room, as far as refusals of tasks show.
+#[derive(Default, Debug)]
+pub(crate) struct Stuck {
+    archs: ArchSet,
+    restricted: Vec<Able>,
+}
+
+impl Stuck {
+    /// None of these workers has room.
+    pub(crate) fn note(&mut self, able: Able) {
+        match able.is_restricted() {
+            true => self.restricted.push(able),
+            false => self.archs = either(self.archs, able.archs),
+        }
+    }
+
+    /// Whether any of these workers may have room.
+    #[inline]
+    pub(crate) fn lets_pass(&self, able: Able) -> bool {
+        able.archs.intersects(all_but(self.archs)) && !self.restricted.contains(&able)
+    }
+}
+
+/// Tasks by priority, then by arrival, with one queue for each set of workers: passing over any number of tasks that the
+/// requester cannot execute costs nothing. There are few such sets at a time.
 #[derive(Debug)]
 pub(crate) struct ByArchs<T = Task> {
-    kinds: Vec<(ArchSet, TaskQueue<T>)>,
+    kinds: Vec<(Able, TaskQueue<T>)>,
     arrivals: u64,
 }
 
@@ -46,22 +101,31 @@ impl<T> ByArchs<T> {
         self.kinds.iter().map(|(_, queue)| queue.expected()).fold(0, u64::saturating_add)
     }
 
-    /// Inserts `task`, which `archs` can execute, behind all tasks of its `priority` or higher. Its expected length is
-    /// `expected` nanoseconds.
-    pub(crate) fn push(&mut self, archs: ArchSet, task: T, priority: i32, expected: u64) {
+    /// Inserts `task`, which these workers can execute, behind all tasks of its `priority` or higher. Its expected
+    /// length is `expected` nanoseconds.
+    pub(crate) fn push(&mut self, able: Able, task: T, priority: i32, expected: u64) {
         let arrival = self.arrivals;
         self.arrivals += 1;
-        let queue = self.kind(archs);
+        let queue = self.kind(able);
         queue.arrivals = arrival;
         queue.push(task, priority, expected);
     }
 
     /// Takes the first `eligible` task that any of `archs` can execute.
-    pub(crate) fn pop(&mut self, archs: ArchSet, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+    pub(crate) fn pop(&mut self, archs: ArchSet, eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        self.pop_of(|able| able.are_of(archs), eligible)
+    }
+
+    /// Takes the first `eligible` task of the `wanted` kinds.
+    pub(crate) fn pop_of(
+        &mut self,
+        wanted: impl Fn(Able) -> bool,
+        mut eligible: impl FnMut(&T) -> bool,
+    ) -> Option<(T, Place)> {
         if let [(kind, queue)] = &mut *self.kinds {
-            return if kind.intersects(archs) { queue.pop(eligible) } else { None };
+            return if wanted(*kind) { queue.pop(eligible) } else { None };
         }
-        let able = self.kinds.iter_mut().filter(|(kind, _)| kind.intersects(archs));
+        let able = self.kinds.iter_mut().filter(|(kind, _)| wanted(*kind));
         let first = able.filter_map(|(_, queue)| Some((queue.first(&mut eligible)?, queue)));
         let (_, queue) = first.min_by_key(|(first, _)| *first)?;
         queue.pop(eligible)
@@ -69,8 +133,14 @@ impl<T> ByArchs<T> {
 
     /// Puts a popped task back at its position, whatever was pushed, popped or put back meanwhile.
     #[inline]
-    pub(crate) fn unpop(&mut self, archs: ArchSet, task: T, place: Place) {
-        self.kind(archs).unpop(task, place);
+    pub(crate) fn unpop(&mut self, able: Able, task: T, place: Place) {
+        self.kind(able).unpop(task, place);
+    }
+
+    /// Number of queues.
+    #[cfg(test)]
+    pub(crate) fn kinds(&self) -> usize {
+        self.kinds.len()
     }
 
     /// Removes all tasks, in order.
@@ -79,13 +149,17 @@ impl<T> ByArchs<T> {
         std::iter::from_fn(|| self.pop(ALL, |_| true)).map(|(task, _)| task).collect()
     }
 
-    fn kind(&mut self, archs: ArchSet) -> &mut TaskQueue<T> {
-        let known = self.kinds.iter().position(|(kind, _)| *kind == archs);
-        let index = known.unwrap_or_else(|| {
-            self.kinds.push((archs, TaskQueue::new()));
+    fn kind(&mut self, able: Able) -> &mut TaskQueue<T> {
+        let known = self.kinds.iter().position(|(kind, _)| *kind == able);
+        // An application may restrict tasks to ever other sets of workers.
+        let free = || self.kinds.iter().position(|(_, queue)| queue.len() == 0);
+        let index = known.or_else(free).unwrap_or_else(|| {
+            self.kinds.push((able, TaskQueue::new()));
             self.kinds.len() - 1
         });
-        &mut self.kinds[index].1
+        let (kind, queue) = &mut self.kinds[index];
+        *kind = able;
+        queue
     }
 }
 

@@ -217,13 +217,14 @@ proptest! {
 /// Runs pushes, pops and the other steps on a queue divided by architectures and on an undivided one.
 fn play_by_archs(steps: Vec<Step>) {
     let archs_of = |task: u64| ArchSet::from_bits([1, 2, 3, 6][(task % 4) as usize]);
+    let able = |task: u64| Able::new(archs_of(task), task / 4 % 3);
     let (mut apart, mut plain): (ByArchs<u64>, TaskQueue<u64>) = (ByArchs::default(), TaskQueue::new());
     let mut out: Vec<(u64, Place)> = Vec::new();
     let mut pushed = 0;
     for step in steps {
         match step {
             Step::Push { priority } => {
-                apart.push(archs_of(pushed), pushed, priority, pushed % 5);
+                apart.push(able(pushed), pushed, priority, pushed % 5);
                 plain.push(pushed, priority, pushed % 5);
                 pushed += 1;
             }
@@ -236,7 +237,7 @@ fn play_by_archs(steps: Vec<Step>) {
             }
             Step::Unpop { which } if !out.is_empty() => {
                 let (task, place) = out.swap_remove(which % out.len());
-                apart.unpop(archs_of(task), task, place);
+                apart.unpop(able(task), task, place);
                 plain.unpop(task, place);
             }
             Step::Unpop { .. } => {}
@@ -258,8 +259,8 @@ proptest! {
 fn what_nobody_who_asks_can_execute_is_not_looked_at() {
     let mut queue: ByArchs<u64> = ByArchs::default();
     let [cpu, cuda] = [Arch::CPU, Arch::CUDA].map(|arch| ArchSet::EMPTY.with(arch));
-    (0..1000).for_each(|task| queue.push(cpu, task, 1, 0));
-    queue.push(cuda, 1000, 0, 0);
+    (0..1000).for_each(|task| queue.push(Able::new(cpu, 0), task, 1, 0));
+    queue.push(Able::new(cuda, 0), 1000, 0, 0);
     let mut looked = 0;
     let mut eligible = |_: &u64| {
         looked += 1;
@@ -268,6 +269,28 @@ fn what_nobody_who_asks_can_execute_is_not_looked_at() {
     assert_eq!(queue.pop(cuda, &mut eligible).map(|(task, _)| task), Some(1000));
     assert_eq!(queue.pop(cuda, &mut eligible), None);
     assert!(looked <= 2, "{looked}");
+}
+
+#[test]
+fn restricted_tasks_pass_each_other_and_leave_no_queue_for_each_set_of_workers() {
+    let mut queue: ByArchs<u64> = ByArchs::default();
+    let cpu = ArchSet::EMPTY.with(Arch::CPU);
+    (1..4).for_each(|set| queue.push(Able::new(cpu, set), set, 0, 0));
+    queue.push(Able::new(cpu, 0), 0, 0, 0);
+    let mut stuck = Stuck::default();
+    let mut order = Vec::new();
+    while let Some((task, place)) = queue.pop_of(|able| stuck.lets_pass(able), |_| true) {
+        order.push(task);
+        stuck.note(Able::new(cpu, task));
+        queue.unpop(Able::new(cpu, task), task, place);
+    }
+    assert_eq!(order, [1, 2, 3, 0], "each kind once, and none behind one that all workers refuse");
+    assert_eq!(queue.drain(), [1, 2, 3, 0]);
+    for set in 1..100 {
+        queue.push(Able::new(cpu, set), set, 0, 0);
+        assert_eq!(queue.drain(), [set]);
+    }
+    assert_eq!(queue.kinds(), 4);
 }
 
 #[test]

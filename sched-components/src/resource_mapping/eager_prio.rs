@@ -2,7 +2,7 @@
 //! it.
 
 use super::by_speed::BySpeed;
-use crate::queue::{ByArchs, Counted, Place, all_but, archs_of_requester, either, load_here, nanos};
+use crate::queue::{Able, ByArchs, Counted, Place, Stuck, archs_of_requester, load_here, nanos};
 use sched_core::*;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::time::Duration;
@@ -11,8 +11,9 @@ use std::time::Duration;
 /// can execute. It accepts every task.
 ///
 /// A task that no child accepts keeps its position, and tasks of lower priority for the same architectures wait behind
-/// it; tasks for other architectures pass it. A child that is a worker is woken instead of pushed to, and pulls the
-/// best task that it can execute.
+/// it; tasks for other architectures pass it. Behind a task that is restricted to certain workers, only those wait that
+/// are restricted to the same ones. A child that is a worker is woken instead of pushed to, and pulls the best task that
+/// it can execute.
 ///
 /// The fastest children are asked first ([`Node::child_relative_speedup`]): a slow one gets a task only while all
 /// faster ones have enough to do.
@@ -70,8 +71,8 @@ impl EagerPrio {
         })
     }
 
-    fn pop(&self, archs: ArchSet, eligible: impl FnMut(&Task) -> bool) -> Option<(Task, Place)> {
-        if self.queue.is_empty() { None } else { self.change(|queue| queue.pop(archs, eligible)) }
+    fn pop(&self, pop: impl FnOnce(&mut ByArchs) -> Option<(Task, Place)>) -> Option<(Task, Place)> {
+        if self.queue.is_empty() { None } else { self.change(pop) }
     }
 
     /// Sends down what children accept now. Returns whether this thread sent anything; another thread may do so
@@ -96,19 +97,22 @@ impl EagerPrio {
 
     fn pass(&self, node: Node<'_>) -> bool {
         let mut moved = false;
-        // Architectures whose exclusive tasks no child accepts.
-        let mut stuck = ArchSet::EMPTY;
-        while let Some((task, place)) = self.pop(all_but(stuck), |_| true) {
-            let archs = task.archs();
+        let mut stuck = Stuck::default();
+        while let Some((task, place)) = self.pop(|queue| queue.pop_of(|able| stuck.lets_pass(able), |_| true)) {
+            let able = Able::of(&task);
             let Err(kept) = self.offer(node, task) else {
                 moved = true;
                 continue;
             };
-            stuck = either(stuck, archs);
-            self.change(|queue| queue.unpop(archs, kept.task, place));
+            stuck.note(able);
+            self.change(|queue| queue.unpop(able, kept.task, place));
             if kept.pullable {
                 // A worker may have looked here while the task was out.
                 node.children_can_pull();
+            }
+            // There may be as many sets of workers as there are workers, and all of them full.
+            if able.is_restricted() && !node.has_room_below() {
+                break;
             }
         }
         moved
@@ -140,15 +144,16 @@ impl EagerPrio {
 
 impl Component for EagerPrio {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        let (archs, priority, expected) = (task.archs(), task.priority(), task.predicted().map_or(0, nanos));
-        self.change(|queue| queue.push(archs, task, priority, expected));
+        let (able, priority, expected) = (Able::of(&task), task.priority(), task.predicted().map_or(0, nanos));
+        self.change(|queue| queue.push(able, task, priority, expected));
         self.progress(node);
         Ok(())
     }
 
     fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
         let archs = archs_of_requester(node);
-        let best = || self.pop(archs, |task| node.requester_can_execute(task)).map(|(task, _)| task);
+        let able = |task: &Task| node.requester_can_execute(task);
+        let best = || self.pop(|queue| queue.pop(archs, able)).map(|(task, _)| task);
         // A parent may push instead of giving.
         best().or_else(|| node.pull_from_parents()).or_else(best)
     }

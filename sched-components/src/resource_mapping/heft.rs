@@ -3,7 +3,7 @@
 
 use super::completion::{Basis, Candidate, Weights, expected_here, least_loaded, with_candidates};
 use super::turn::Turn;
-use crate::queue::{ByArchs, Counted, Place, all_but, archs_of_requester, either, load_here};
+use crate::queue::{Able, ByArchs, Counted, Place, Stuck, archs_of_requester, load_here};
 use sched_core::*;
 use std::time::Duration;
 
@@ -81,14 +81,15 @@ enum Pick {
 }
 
 impl Heft {
-    /// Takes the first task that a worker of other than the `stuck` architectures can execute, and more tasks of its
-    /// priority. Tasks that no worker can execute are skipped.
-    fn fill(&self, node: Node<'_>, stuck: ArchSet, window: &mut Vec<(Task, Place)>) {
+    /// Takes the first task that other than the `stuck` workers can execute, and more tasks of its priority. Tasks that
+    /// no worker can execute are skipped.
+    fn fill(&self, node: Node<'_>, stuck: &Stuck, window: &mut Vec<(Task, Place)>) {
+        let next = |queue: &mut ByArchs| queue.pop_of(|able| stuck.lets_pass(able), |task| node.can_execute(task));
         self.queue.change(|queue| {
             while window.len() < self.window {
-                let Some((task, place)) = queue.pop(all_but(stuck), |task| node.can_execute(task)) else { break };
+                let Some((task, place)) = next(queue) else { break };
                 if window.first().is_some_and(|(first, _)| first.priority() != task.priority()) {
-                    queue.unpop(task.archs(), task, place);
+                    queue.unpop(Able::of(&task), task, place);
                     break;
                 }
                 window.push((task, place));
@@ -97,7 +98,8 @@ impl Heft {
     }
 
     fn give_back(&self, tasks: impl IntoIterator<Item = (Task, Place)>) {
-        self.queue.change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(task.archs(), task, place)));
+        self.queue
+            .change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(Able::of(&task), task, place)));
     }
 
     /// The task of the window that can be completed first. Tasks without an estimate go when no other is left.
@@ -127,14 +129,14 @@ impl Heft {
         })
     }
 
-    /// Sends one task that other than the `stuck` architectures can execute. Returns whether it was accepted; `None` if
-    /// there was none.
-    fn step(&self, node: Node<'_>, stuck: &mut ArchSet) -> Option<bool> {
+    /// Sends one task that other than the `stuck` workers can execute. Returns whether it was accepted; `None` if there
+    /// was none.
+    fn step(&self, node: Node<'_>, stuck: &mut Stuck) -> Option<bool> {
         if self.queue.is_empty() || !node.has_room_below() {
             return None;
         }
         let mut scratch = std::mem::take(&mut *self.spare.lock());
-        self.fill(node, *stuck, &mut scratch.window);
+        self.fill(node, stuck, &mut scratch.window);
         let picked = (!scratch.window.is_empty()).then(|| {
             let (index, pick) = self.pick(node, &mut scratch);
             let picked = scratch.window.swap_remove(index);
@@ -145,7 +147,7 @@ impl Heft {
         });
         *self.spare.lock() = scratch;
         let ((mut task, place), pick) = picked?;
-        let archs = task.archs();
+        let able = Able::of(&task);
         let child = match pick {
             Pick::Known(candidate) => {
                 candidate.predict(&mut task);
@@ -162,7 +164,7 @@ impl Heft {
                 // Put it back first: the worker that is woken looks for it here.
                 self.give_back([(task, place)]);
                 node.child_can_pull(child);
-                *stuck = either(*stuck, archs);
+                stuck.note(able);
                 return Some(false);
             }
             Some(child) => match node.push_to(child, task) {
@@ -171,14 +173,13 @@ impl Heft {
             },
         };
         self.give_back([(refused, place)]);
-        *stuck = either(*stuck, archs);
+        stuck.note(able);
         Some(false)
     }
 
-    /// Sends tasks until one is refused, and then those that other architectures can execute. Returns whether any was
-    /// accepted.
+    /// Sends tasks until one is refused, and then those that other workers can execute. Returns whether any was accepted.
     fn send(&self, node: Node<'_>) -> bool {
-        let (mut moved, mut stuck) = (false, ArchSet::EMPTY);
+        let (mut moved, mut stuck) = (false, Stuck::default());
         while let Some(taken) = self.step(node, &mut stuck) {
             moved |= taken;
         }
@@ -199,8 +200,8 @@ impl Heft {
 impl Component for Heft {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
         let (priority, expected) = (task.priority(), expected_here(node, &task));
-        let archs = task.archs();
-        self.queue.change(|queue| queue.push(archs, task, priority, expected));
+        let able = Able::of(&task);
+        self.queue.change(|queue| queue.push(able, task, priority, expected));
         self.progress(node);
         Ok(())
     }

@@ -4,7 +4,7 @@ mod buckets;
 
 use super::completion::{Basis, Candidate, Weights, ask_ends, expected_here, least_loaded, with_candidates};
 use super::turn::Turn;
-use crate::queue::{ALL, Counted, all_but, archs_of_requester, either, load_here};
+use crate::queue::{Able, Counted, Stuck, archs_of_requester, load_here};
 use buckets::{Buckets, End, Origin};
 use sched_core::*;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const OTHERS: [Arch; 2] = [Arch::MPI, Arch::CPU];
 /// all children; if it has no worker of the architecture whose turn it is, or refuses, the task stays, unless nobody
 /// has anything to do. A task that some worker cannot execute, or whose length some worker does not know, has no
 /// acceleration: such tasks go first, one at a time, wherever they are completed first, and the first does not hold up
-/// those that other architectures can execute.
+/// those that other workers can execute.
 ///
 /// With `batch`, the default, tasks lose their priorities on their way down: the queues below keep the order in which
 /// they were sent.
@@ -96,11 +96,16 @@ fn end_of(arch: Arch) -> End {
 }
 
 impl Heteroprio {
-    fn pop(&self, end: Option<End>, archs: ArchSet, eligible: impl Fn(&Task) -> bool) -> Option<(Task, Origin)> {
+    fn pop(
+        &self,
+        end: Option<End>,
+        wanted: impl Fn(Able) -> bool,
+        eligible: impl Fn(&Task) -> bool,
+    ) -> Option<(Task, Origin)> {
         if self.buckets.is_empty() {
             return None;
         }
-        self.buckets.change(|buckets| buckets.pop(end, archs, eligible))
+        self.buckets.change(|buckets| buckets.pop(end, wanted, eligible))
     }
 
     fn give_back(&self, task: Task, origin: Origin) {
@@ -121,17 +126,17 @@ impl Heteroprio {
     /// Offers the first task of an end to the child that completes it first, if that child has a worker of `arch`.
     /// Returns whether it was accepted.
     fn offer_of(&self, node: Node<'_>, end: End, arch: Arch) -> bool {
-        let popped = self.pop(Some(end), ALL, |task| node.can_execute(task));
+        let popped = self.pop(Some(end), |_| true, |task| node.can_execute(task));
         popped.is_some_and(|popped| self.offer(node, popped, Some(arch)))
     }
 
     /// Offers the first task without an acceleration, and if it is refused the first that others can execute. Returns
     /// whether any was accepted.
     fn offer_unknown(&self, node: Node<'_>) -> bool {
-        let mut stuck = ArchSet::EMPTY;
-        while let Some((task, origin)) = self.pop(None, all_but(stuck), |task| node.can_execute(task)) {
-            stuck = either(stuck, task.archs());
-            if self.offer(node, (task, origin), None) {
+        let mut stuck = Stuck::default();
+        while let Some(popped) = self.pop(None, |able| stuck.lets_pass(able), |task| node.can_execute(task)) {
+            stuck.note(Able::of(&popped.0));
+            if self.offer(node, popped, None) {
                 return true;
             }
         }
@@ -199,7 +204,7 @@ impl Heteroprio {
         node.ends_below(|_, end| are_idle &= end <= now);
         are_idle
             && [End::Most, End::Least].into_iter().any(|end| {
-                let popped = self.pop(Some(end), ALL, |task| node.can_execute(task));
+                let popped = self.pop(Some(end), |_| true, |task| node.can_execute(task));
                 popped.is_some_and(|popped| self.offer(node, popped, None))
             })
     }
@@ -221,7 +226,8 @@ impl Heteroprio {
         let end = node.requester().and_then(|worker| node.arch(worker)).map_or(End::Most, end_of);
         let archs = archs_of_requester(node);
         let eligible = |task: &Task| node.requester_can_execute(task);
-        let first = || self.pop(None, archs, eligible).or_else(|| self.pop(Some(end), archs, eligible));
+        let able = |able: Able| able.are_of(archs);
+        let first = || self.pop(None, able, eligible).or_else(|| self.pop(Some(end), able, eligible));
         self.turn.pull(|| first().map(|(task, _)| task), || self.send(node))
     }
 }

@@ -42,6 +42,18 @@ fn a_task_that_nobody_can_execute_is_not_in_the_way() {
 }
 
 #[test]
+fn a_task_that_is_restricted_to_a_full_worker_holds_up_no_other() {
+    for (keeper, rig) in keepers() {
+        let rig = core_and_gpu(rig, &[(40, 10)]);
+        rig.set_room(Child(0), Some(0));
+        let [core, gpu] = [0, 1].map(|worker| rig.task().priority(1 - worker as i32).only([worker]).make());
+        assert_eq!((rig.push(core), rig.push(gpu)), (Ok(()), Ok(())), "{keeper}");
+        assert_eq!(rig.child_tasks(Child(1)), [gpu], "{keeper}");
+        assert_eq!(rig.held(), [core], "{keeper}");
+    }
+}
+
+#[test]
 fn a_worker_is_woken_and_pulls() {
     for (keeper, rig) in keepers() {
         let rig = rig.workers(2).child(FakeChild::worker(0)).child(FakeChild::worker(1));

@@ -31,7 +31,7 @@
 use super::completion::{Basis, Candidate, Weights, least_loaded, with_candidates};
 use super::turn::Turn;
 use crate::LARGEST;
-use crate::queue::{ALL, ByArchs, Counted, Place, archs_of_requester, load_here, nanos};
+use crate::queue::{ALL, Able, ByArchs, Counted, Place, archs_of_requester, load_here, nanos};
 use sched_core::*;
 
 /// Stores tasks by priority, plans all of them whenever something changes, and sends those whose turn has come.
@@ -162,7 +162,8 @@ impl Replan {
     }
 
     fn give_back(&self, tasks: impl IntoIterator<Item = (Task, Place)>) {
-        self.queue.change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(task.archs(), task, place)));
+        self.queue
+            .change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(Able::of(&task), task, place)));
     }
 
     /// Asks each child when it becomes free. *Hop.*
@@ -344,8 +345,8 @@ fn share(chosen: &Candidate) -> u64 {
 
 impl Component for Replan {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        let (archs, priority) = (task.archs(), task.priority());
-        self.queue.change(|queue| queue.push(archs, task, priority, 0));
+        let (able, priority) = (Able::of(&task), task.priority());
+        self.queue.change(|queue| queue.push(able, task, priority, 0));
         self.progress(node);
         Ok(())
     }

@@ -77,6 +77,9 @@ impl Node<'_> {
     /// *Hop.* The pump of the StarPU handbook: takes tasks with `pop` and pushes them to `child` until none is left,
     /// the child [has no more room](Self::child_has_room), or one is refused, which `unpop` restores to its position.
     /// Returns whether any task was moved.
+    ///
+    /// A worker that looks while the refused task is away finds nothing, and sleeps: when it is back, [tell the
+    /// children](Self::children_can_pull).
     pub fn pump(&self, child: Child, mut pop: impl FnMut() -> Option<Task>, unpop: impl FnOnce(Task)) -> bool {
         let mut moved = false;
         // The child has just said that there is room for a first one.

@@ -82,11 +82,9 @@ impl Method {
     fn of_code(code: u8) -> Option<Method> {
         Method::ALL.into_iter().find(|method| *method as u8 == code)
     }
-}
 
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+    fn name(self) -> &'static str {
+        match self {
             Method::PushTask => "push_task",
             Method::PullTask => "pull_task",
             Method::CanPush => "can_push",
@@ -102,7 +100,13 @@ impl fmt::Display for Method {
             Method::Import => "import",
             Method::Build => "build",
             Method::Drop => "drop",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -196,10 +200,11 @@ impl PostNumber {
         self.number == call.number
     }
 
-    /// The host does not wait any longer for a call, and goes on without: no watch reports it.
-    pub(crate) fn give_up(&self, method: Method) {
-        POSTS.lock().remove(&self.number);
+    /// The host does not wait any longer for a call, and goes on without: no watch reports it. Returns the post the
+    /// first time.
+    pub(crate) fn give_up(&self, method: Method) -> Option<Post> {
         let _ = self.given_up.compare_exchange(0, method as u8, Relaxed, Relaxed);
+        POSTS.lock().remove(&self.number)
     }
 
     /// The call that the host stopped waiting for first.
@@ -342,6 +347,22 @@ static LEFT: Mutex<Option<LeftCall>> = Mutex::new(None);
 /// The last call whose thread ended inside it: so does one that ends the process.
 pub(crate) fn left_call() -> Option<LeftCall> {
     LEFT.lock().take()
+}
+
+/// Passes to `write`, in parts, the name of the innermost call that this thread is inside of, after `before`. Nothing if
+/// there is none, or its name is not at hand: whatever the thread was doing, this neither allocates nor waits.
+pub(crate) fn write_this_call(before: &str, write: impl Fn(&str)) {
+    let _ = DESK.try_with(|desk| {
+        let Some(desk) = desk.get() else { return };
+        let Some(call) = desk.innermost() else { return };
+        let Some(posts) = POSTS.try_lock() else { return };
+        let post = u32::try_from(call >> 8).ok().and_then(|number| posts.get(&number));
+        let (Some(Post { node, component, plugin }), Some(method)) = (post, Method::of_code(call as u8)) else {
+            return;
+        };
+        let parts = [before, "component `", component, "` of ", plugin, ", node `", node, "`: `", method.name()];
+        parts.into_iter().chain(["` (thread `", &desk.thread, "`)\n"]).for_each(write);
+    });
 }
 
 /// What a note of a call means: number of the post, the post, and the method.

@@ -303,8 +303,11 @@ impl Drop for Attended {
             let _inside = Inside::new(&post, Method::Drop);
             drop(inner);
         });
-        if let Err(Late) = dropped {
-            self.post.give_up(Method::Drop);
+        // The tree, whose faults could say so, is gone or about to go.
+        if let Err(Late) = dropped
+            && let Some(post) = self.post.give_up(Method::Drop)
+        {
+            tracing::error!("{post}: `drop` did not come back within {PATIENCE:?} and was left behind");
         }
     }
 }

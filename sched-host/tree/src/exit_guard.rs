@@ -2,23 +2,36 @@
 //!
 //! Whoever calls `exit` ends the program in good order, with the code that it likes: a run without a result would pass
 //! as a success. The C library calls the guard before the process ends. What calls `_exit` is not noticed.
+//!
+//! A crash, as by `abort`, a pointer to nowhere or a stack that is too small, ends the process as it would; before, a line
+//! names the call in which it came.
 
-use crate::attendance::{LeftCall, left_call};
+use crate::attendance::{LeftCall, left_call, write_this_call};
 use parking_lot::Mutex;
-use std::sync::Once;
+use std::mem::zeroed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Once, OnceLock};
 
 /// Reports the end, with the call of a component in which it came, if that was noted, and returns the exit code.
 pub type Report = fn(Option<LeftCall>) -> i32;
 
 static REPORT: Mutex<Option<Report>> = Mutex::new(None);
 
-/// From now on, an end of the process by `exit` is reported, until the program [expects](expect_end) it.
+/// Signals that end the process because of what a thread does.
+const CRASHES: [libc::c_int; 5] = [libc::SIGABRT, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
+
+/// What happened at each of them before.
+static FORMER: OnceLock<[libc::sigaction; CRASHES.len()]> = OnceLock::new();
+
+/// From now on, an end of the process by `exit` is reported, until the program [expects](expect_end) it; and a crash inside
+/// a component is named.
 pub fn report_end(report: Report) {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
         // SAFETY: the function takes no arguments and lives as long as the program. Where the system has no room for
         // it, ends are not reported.
         unsafe { libc::atexit(at_exit) };
+        name_crashes();
     });
     *REPORT.lock() = Some(report);
 }
@@ -35,5 +48,49 @@ extern "C" fn at_exit() {
         let code = report(left_call());
         // SAFETY: it ends the process at once. Other threads still run, so no more is undone than a signal would.
         unsafe { libc::_exit(code) }
+    }
+}
+
+fn name_crashes() {
+    FORMER.get_or_init(|| {
+        CRASHES.map(|signal| {
+            // SAFETY: all zeros are a valid action, and the call only fills it in.
+            unsafe {
+                let mut former: libc::sigaction = zeroed();
+                libc::sigaction(signal, std::ptr::null(), &mut former);
+                former
+            }
+        })
+    });
+    for signal in CRASHES {
+        // SAFETY: the handler calls what may be called at any time. A stack that has overflowed has no room for it, hence
+        // the other one, which std gives its threads.
+        unsafe {
+            let mut action: libc::sigaction = zeroed();
+            action.sa_sigaction = at_crash as *const () as libc::sighandler_t;
+            action.sa_flags = libc::SA_ONSTACK;
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Names the call, and lets the crash happen as it would have.
+extern "C" fn at_crash(signal: libc::c_int) {
+    static NAMED: AtomicBool = AtomicBool::new(false);
+    if !NAMED.swap(true, Relaxed) {
+        write_this_call("error: there is no result, since a component crashed:\n  ", |text| {
+            // SAFETY: the text is as long as it says.
+            unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+        });
+    }
+    let former = FORMER.get().and_then(|all| CRASHES.iter().zip(all).find(|(crash, _)| **crash == signal));
+    if let Some((_, former)) = former {
+        // SAFETY: it is what was there. What crashed is done again when this returns, and `abort` is by the signal.
+        unsafe {
+            libc::sigaction(signal, former, std::ptr::null_mut());
+            if signal == libc::SIGABRT {
+                libc::raise(signal);
+            }
+        }
     }
 }

@@ -66,6 +66,12 @@ pub enum SwapError {
     /// A component did not return from a call.
     #[error("a component did not come back from a call within {PATIENCE:?}")]
     Busy,
+    /// A part that contexts share failed, and the tree of another context has yet to leave it.
+    #[error("the shared part `{part}` failed, and another context has not left it yet")]
+    Failing {
+        /// Its name.
+        part: String,
+    },
     /// A component of the new tree failed while it received the tasks.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Failed(Vec<Fault>),

@@ -84,6 +84,28 @@ fn tasks_for_others_do_not_stand_in_the_way() {
 }
 
 #[test]
+fn a_task_that_is_restricted_to_a_full_worker_holds_up_no_other() {
+    let rig = eager_prio().workers(3);
+    let rig =
+        [0, 2, 1].into_iter().zip(0..).fold(rig, |rig, (room, worker)| rig.child(FakeChild::over([worker]).room(room)));
+    let only = |worker: u32| rig.task().priority(9).only([worker]).make();
+    let first = [only(0), only(0), only(1)];
+    let open = with_priorities(&rig, [3, 2, 1]);
+    for task in first.iter().chain(&open) {
+        assert_eq!(rig.push(*task), Ok(()));
+    }
+    assert_eq!(rig.child_tasks(Child(1)), [first[2], open[1]]);
+    assert_eq!(rig.child_tasks(Child(2)), [open[0]], "they take turns");
+    assert_eq!(rig.held(), [first[0], first[1], open[2]]);
+    rig.hops();
+    assert!(!rig.can_push(Child(1)));
+    assert_eq!(rig.hops().len(), 5, "one of the restricted ones, the open one to three children, the parents");
+    rig.set_room(Child(0), Some(3));
+    assert!(rig.can_push(Child(0)));
+    assert_eq!(rig.child_tasks(Child(0)), [first[0], first[1], open[2]], "the best are the first again");
+}
+
+#[test]
 fn workers_are_woken_and_pull_the_best() {
     let rig = eager_prio().workers(2).child(FakeChild::worker(0)).child(FakeChild::worker(1));
     let tasks = with_priorities(&rig, [0, 1, 0]);

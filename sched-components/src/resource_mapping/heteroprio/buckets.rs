@@ -1,7 +1,7 @@
 //! Tasks by their acceleration.
 
-use crate::queue::{ByArchs, Len, Place};
-use sched_core::{ArchSet, Report, Task};
+use crate::queue::{Able, ByArchs, Len, Place};
+use sched_core::{Report, Task};
 
 /// Largest relative difference between a bucket's acceleration and its tasks'.
 const TOLERANCE: f64 = 0.1;
@@ -50,12 +50,12 @@ impl Buckets {
 
     /// Adds a task whose expected length is `expected` nanoseconds.
     pub(super) fn push(&mut self, task: Task, acceleration: Option<f64>, expected: u64) {
-        let (archs, priority) = (task.archs(), task.priority());
+        let (able, priority) = (Able::of(&task), task.priority());
         let queue = match acceleration {
             None => &mut self.unknown,
             Some(acceleration) => self.bucket(acceleration),
         };
-        queue.push(archs, task, priority, expected);
+        queue.push(able, task, priority, expected);
     }
 
     /// The bucket for an acceleration: the first close enough, or a new one.
@@ -69,21 +69,21 @@ impl Buckets {
         &mut self.buckets[index].tasks
     }
 
-    /// Takes the first eligible task that any of `archs` can execute, from an end of the buckets, or with `None` from
+    /// Takes the first eligible task that `wanted` workers can execute, from an end of the buckets, or with `None` from
     /// the tasks without an acceleration.
     pub(super) fn pop(
         &mut self,
         end: Option<End>,
-        archs: ArchSet,
+        wanted: impl Fn(Able) -> bool,
         eligible: impl Fn(&Task) -> bool,
     ) -> Option<(Task, Origin)> {
         let pop = |bucket: &mut Bucket| {
-            let (task, place) = bucket.tasks.pop(archs, &eligible)?;
+            let (task, place) = bucket.tasks.pop_of(&wanted, &eligible)?;
             Some((task, Origin { acceleration: Some(bucket.acceleration), place }))
         };
         match end {
             None => {
-                let (task, place) = self.unknown.pop(archs, &eligible)?;
+                let (task, place) = self.unknown.pop_of(&wanted, &eligible)?;
                 Some((task, Origin { acceleration: None, place }))
             }
             Some(End::Most) => self.buckets.iter_mut().find_map(pop),
@@ -102,7 +102,7 @@ impl Buckets {
                 .map(|bucket| &mut bucket.tasks)
                 .expect("buckets are never removed"),
         };
-        queue.unpop(task.archs(), task, origin.place);
+        queue.unpop(Able::of(&task), task, origin.place);
     }
 
     /// Removes all tasks: those without an acceleration, then the most accelerated first.

@@ -57,7 +57,7 @@ impl<W: Workload> Series<'_, W> {
         let of = |wanted: &Wanted| format!("{} ({})", wanted.policy.as_deref().unwrap_or(given), wanted.name);
         let policies: Vec<String> = options.contexts.contexts.iter().map(of).collect();
         log::of_run(&if policies.is_empty() { given.clone() } else { policies.join(", ") });
-        let runtime = options.start(&self.registry, &self.topology, given, &self.models[0])?;
+        let runtime = options.start(&self.registry.borrow(), &self.topology, given, &self.models[0])?;
         let contexts = make(&options.contexts.contexts, &runtime)?;
         options.check_contexts::<W>(&contexts)?;
         let mut tiles = Vec::new();

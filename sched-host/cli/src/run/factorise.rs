@@ -5,7 +5,7 @@ use super::options::Options;
 use super::problem::{Problem, graph_of};
 use super::ranks::{Files, Together};
 use super::report::{Measured, Report, store_models, warn_of_faults};
-use super::watch::watch;
+use super::watch::{start_with_changes, watch};
 use crate::beside::beside;
 use crate::format::text_or_json;
 use crate::log;
@@ -123,6 +123,7 @@ pub(super) fn factorise<W: OnRanks>(
     }
     let (matrix, unstored, workload) = (matrix.as_ref(), RefCell::default(), PhantomData);
     let models = options.models(&topology, policies.len());
+    let registry = RefCell::new(registry);
     let series = Series::<W> {
         options,
         policies,
@@ -167,7 +168,8 @@ pub(super) struct Series<'a, W> {
     pub(super) options: &'a Options,
     /// At least one.
     pub(super) policies: Vec<String>,
-    pub(super) registry: Arc<Registry>,
+    /// Components of the next run: with `--watch-plugins`, those of the last one that changed.
+    pub(super) registry: RefCell<Arc<Registry>>,
     pub(super) topology: Topology,
     pub(super) progress: Progress,
     pub(super) helpers: ThreadPool,
@@ -229,7 +231,12 @@ impl<W: Workload> Series<'_, W> {
         let policy = &*self.policies[place];
         let matrix: &(dyn Entries + Sync) = *matrix;
         log::of_run(policy);
-        let runtime = self.options.start(&self.registry, &self.topology, policy, &self.models[place])?;
+        let start =
+            |registry: &Arc<Registry>| self.options.start(registry, &self.topology, policy, &self.models[place]);
+        let runtime = match self.options.watch_plugins && before > 0 {
+            true => start_with_changes(&self.registry, policy, progress, start)?,
+            false => start(&self.registry.borrow())?,
+        };
         let tiles = progress.phase("making the tiles", || helpers.install(|| W::cut(matrix, problem.tile_size)));
         // Sizes far beyond memory would overflow.
         let tasks = W::tasks(problem.tiles as f64) as u64;
@@ -259,8 +266,8 @@ impl<W: Workload> Series<'_, W> {
         if !self.options.watch_plugins {
             return work();
         }
-        let (registry, progress) = (&*self.registry, &self.progress);
-        beside(&|ended| watch(runtime, registry, progress, ended), work)
+        let (registry, progress) = (Arc::clone(&self.registry.borrow()), &self.progress);
+        beside(&|ended| watch(runtime, &registry, progress, ended), work)
     }
 
     /// The error when there is no result.

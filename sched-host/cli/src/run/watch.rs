@@ -2,10 +2,12 @@
 
 use crate::progress::Progress;
 use miette::Diagnostic;
-use sched_runtime::Runtime;
-use sched_tree::plugin::{Registry, SearchPath};
+use sched_runtime::{Runtime, StartError};
+use sched_tree::plugin::{PluginChange, Registry, SearchPath};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, SystemTime};
 
@@ -14,6 +16,38 @@ const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Time and size of each file in the folders.
 type Files = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
+
+/// Starts the runtime of a later run, with the plugins that have changed since the one before: that may have been too
+/// short to notice. If it cannot be started with them, it goes on as it was.
+///
+/// # Errors
+/// It cannot be started with the components of the run before either.
+pub(super) fn start_with_changes(
+    used: &RefCell<Arc<Registry>>,
+    policy: &str,
+    progress: &Progress,
+    start: impl Fn(&Arc<Registry>) -> Result<Runtime, StartError>,
+) -> Result<Runtime, StartError> {
+    let before = Arc::clone(&used.borrow());
+    let now = Arc::new(before.rescan());
+    let changes = PluginChange::between(&before, &now);
+    if changes.is_empty() {
+        return start(&before);
+    }
+    for change in &changes {
+        progress.warn_once(&format!("plugins: {change}"));
+    }
+    match start(&now) {
+        Ok(runtime) => {
+            *used.borrow_mut() = now;
+            Ok(runtime)
+        }
+        Err(error) => {
+            progress.warn_once(&format!("plugins: `{policy}` goes on as it was: {}", in_words(&error)));
+            start(&before)
+        }
+    }
+}
 
 /// Until `end` is closed, looks at the folders of the registry time and again. When files have changed, and have not
 /// changed since the look before, as those that a compiler is still writing do, the runtime takes them into use.

@@ -76,7 +76,7 @@ static msched_task taken(struct entry *entry) {
     return task;
 }
 
-/* Puts an entry back where it was. */
+/* Puts an entry back, in front of all others. */
 static void unpop(struct queue *queue, struct entry *entry) {
     pthread_mutex_lock(&queue->lock);
     entry->next = queue->first;

@@ -30,7 +30,7 @@ pub(crate) struct ContextCore {
     /// Allowed priorities of tasks; `None` once the runtime has ended.
     priorities: Mutex<Option<RangeInclusive<i32>>>,
     /// Held by a thread that changes the policy or the workers, so changes are serialized.
-    pub(super) changing: Mutex<()>,
+    pub(crate) changing: Mutex<()>,
     pub(super) config: Mutex<ContextConfig>,
     /// Number of tasks of earlier contexts at this place.
     pub(super) before: AtomicU64,

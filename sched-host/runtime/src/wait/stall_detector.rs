@@ -44,6 +44,13 @@ impl StallDetector {
         context: Option<&ContextCore>,
         period: Duration,
     ) -> Option<Box<StallReport>> {
+        // Looked at each time, so that it is known since when a call has not come back.
+        let overdue = self.calls.overdue(period);
+        // Tasks wait at the gate while a tree is exchanged. A component that holds that up is left behind in time.
+        if core.roster.contexts().any(|context| context.changing.is_locked()) {
+            self.last = None;
+            return None;
+        }
         let progress = Progress {
             all: Counts { finished: core.finished(), submitted: core.submitted() },
             context: context.map_or(Counts::default(), |context| core.counts(context)),
@@ -51,9 +58,8 @@ impl StallDetector {
         let is_abandoned =
             |context: &ContextCore| context.config().workers.is_empty() && context.tree.fallen_back() > 0;
         let abandoned = context.is_some_and(is_abandoned);
-        // Looked at each time, so that it is known since when a call has not come back.
         let is_ours = |call: &OverdueCall| core.roster.contexts().any(|context| context.tree.is_called_by(call));
-        let overdue: Vec<OverdueCall> = self.calls.overdue(period).into_iter().filter(is_ours).collect();
+        let overdue: Vec<OverdueCall> = overdue.into_iter().filter(is_ours).collect();
         // A worker that is stuck in a component executes nothing: before or after a kernel, or in a push out of one.
         let is_stuck = |worker: usize| overdue.iter().any(|call| call.thread == worker_name(worker));
         let mut workers = core.counters.iter().enumerate();
@@ -133,3 +139,6 @@ fn report(core: &Core, quiet: Duration, overdue: Vec<OverdueCall>) -> StallRepor
         faults: core.faults(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,6 +48,17 @@ pub enum ContextError {
         /// The context.
         context: String,
     },
+    /// A part that contexts share failed, and another context has not left it yet.
+    #[error(
+        "context `{context}` goes on as it was: the shared part `{part}` failed, and another context has not left it yet"
+    )]
+    #[diagnostic(code(sched::context::failing), help("try again: the other context leaves it with its next call"))]
+    Failing {
+        /// The context.
+        context: String,
+        /// The part.
+        part: String,
+    },
     /// Components of the new tree failed while they received the tasks of the old one.
     #[error("context `{context}` goes on as it was: the new tree failed\n{}", faults_text(.faults))]
     #[diagnostic(code(sched::context::failed))]
@@ -157,6 +168,7 @@ impl ContextError {
         let context = context.to_owned();
         match error {
             SwapError::Busy => ContextError::Busy { context },
+            SwapError::Failing { part } => ContextError::Failing { context, part },
             SwapError::Failed(faults) => ContextError::Failed { context, faults },
             SwapError::TooLarge => ContextError::TooLarge,
             difference @ SwapError::DefinedOtherwise { .. } => {

@@ -111,7 +111,7 @@ impl Registered {
                     let _inside = Inside::new(&at, Method::Build);
                     maker.make(&name, &params)
                 });
-                made.inspect_err(|Late| post.give_up(Method::Build))
+                made.inspect_err(|Late| drop(post.give_up(Method::Build)))
             }
             false => Ok(maker.make(&name, &params)),
         };

@@ -32,13 +32,13 @@ impl LiveTree {
     /// other tree is exchanged; calls of other trees go on.
     ///
     /// # Errors
-    /// Some task would be in reach of no worker.
+    /// Some task would be in reach of no worker, or calls of other trees may be inside a part that failed.
     pub(crate) fn plan_shared(&self, next: &LiveTree) -> Result<Moves, SwapError> {
         let mut moves = Moves { staying: Vec::new(), tasks: Vec::new(), woken: Vec::new() };
         for node in &self.nodes {
             let Some(part) = &node.shared else { continue };
             if part.is_left(self.first) {
-                return Err(SwapError::Busy);
+                return Err(SwapError::Failing { part: part.sharing.name.clone() });
             }
             if node.is_quarantined() || part.has_failed() {
                 continue;
