@@ -80,8 +80,8 @@ impl Stuck {
     }
 }
 
-/// Tasks by priority, then by arrival, with one queue for each set of workers: passing over any number of tasks that the
-/// requester cannot execute costs nothing. There are few such sets at a time.
+/// Tasks by priority, then by arrival, with one queue for each set of workers: passing over any number of tasks that
+/// the requester cannot execute costs nothing. There are few such sets at a time.
 #[derive(Debug)]
 pub(crate) struct ByArchs<T = Task> {
     kinds: Vec<(Able, TaskQueue<T>)>,

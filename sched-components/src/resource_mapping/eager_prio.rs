@@ -12,8 +12,8 @@ use std::time::Duration;
 ///
 /// A task that no child accepts keeps its position, and tasks of lower priority for the same architectures wait behind
 /// it; tasks for other architectures pass it. Behind a task that is restricted to certain workers, only those wait that
-/// are restricted to the same ones. A child that is a worker is woken instead of pushed to, and pulls the best task that
-/// it can execute.
+/// are restricted to the same ones. A child that is a worker is woken instead of pushed to, and pulls the best task
+/// that it can execute.
 ///
 /// The fastest children are asked first ([`Node::child_relative_speedup`]): a slow one gets a task only while all
 /// faster ones have enough to do.

@@ -177,7 +177,8 @@ impl Heft {
         Some(false)
     }
 
-    /// Sends tasks until one is refused, and then those that other workers can execute. Returns whether any was accepted.
+    /// Sends tasks until one is refused, and then those that other workers can execute. Returns whether any was
+    /// accepted.
     fn send(&self, node: Node<'_>) -> bool {
         let (mut moved, mut stuck) = (false, Stuck::default());
         while let Some(taken) = self.step(node, &mut stuck) {

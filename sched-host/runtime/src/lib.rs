@@ -97,7 +97,10 @@ pub struct Runtime {
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runtime").field("policy", &self.policy).field("workers", &self.workers()).finish_non_exhaustive()
+        f.debug_struct("Runtime")
+            .field("policy", &self.policy)
+            .field("workers", &self.workers())
+            .finish_non_exhaustive()
     }
 }
 

@@ -15,7 +15,7 @@
 
 use parking_lot::Mutex;
 use serde::Serialize;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::*};
@@ -238,9 +238,13 @@ static DESKS: Mutex<Vec<Weak<Desk>>> = Mutex::new(Vec::new());
 
 thread_local! {
     static DESK: OnceCell<Arc<Desk>> = const { OnceCell::new() };
+    /// Whether the thread has one. The first look at a desk allocates, since it is dropped when the thread ends; this
+    /// one never does.
+    static HAS_DESK: Cell<bool> = const { Cell::new(false) };
 }
 
 fn new_desk() -> Arc<Desk> {
+    HAS_DESK.set(true);
     let thread = std::thread::current().name().unwrap_or("without a name").to_owned();
     let calls = std::array::from_fn(|_| AtomicU64::new(0));
     let desk = Arc::new(Desk { thread, moves: AtomicU64::new(0), depth: AtomicU32::new(0), calls });
@@ -349,9 +353,12 @@ pub(crate) fn left_call() -> Option<LeftCall> {
     LEFT.lock().take()
 }
 
-/// Passes to `write`, in parts, the name of the innermost call that this thread is inside of, after `before`. Nothing if
-/// there is none, or its name is not at hand: whatever the thread was doing, this neither allocates nor waits.
+/// Passes to `write`, in parts, the name of the innermost call that this thread is inside of, after `before`. Nothing
+/// if there is none, or its name is not at hand: whatever the thread was doing, this neither allocates nor waits.
 pub(crate) fn write_this_call(before: &str, write: impl Fn(&str)) {
+    if !HAS_DESK.get() {
+        return;
+    }
     let _ = DESK.try_with(|desk| {
         let Some(desk) = desk.get() else { return };
         let Some(call) = desk.innermost() else { return };

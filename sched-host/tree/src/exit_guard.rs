@@ -3,8 +3,8 @@
 //! Whoever calls `exit` ends the program in good order, with the code that it likes: a run without a result would pass
 //! as a success. The C library calls the guard before the process ends. What calls `_exit` is not noticed.
 //!
-//! A crash, as by `abort`, a pointer to nowhere or a stack that is too small, ends the process as it would; before, a line
-//! names the call in which it came.
+//! A crash, as by `abort`, a pointer to nowhere or a stack that is too small, ends the process as it would; before, a
+//! line names the call in which it came.
 
 use crate::attendance::{LeftCall, left_call, write_this_call};
 use parking_lot::Mutex;
@@ -23,8 +23,8 @@ const CRASHES: [libc::c_int; 5] = [libc::SIGABRT, libc::SIGSEGV, libc::SIGBUS, l
 /// What happened at each of them before.
 static FORMER: OnceLock<[libc::sigaction; CRASHES.len()]> = OnceLock::new();
 
-/// From now on, an end of the process by `exit` is reported, until the program [expects](expect_end) it; and a crash inside
-/// a component is named.
+/// From now on, an end of the process by `exit` is reported, until the program [expects](expect_end) it; and a crash
+/// inside a component is named.
 pub fn report_end(report: Report) {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
@@ -63,19 +63,19 @@ fn name_crashes() {
         })
     });
     for signal in CRASHES {
-        // SAFETY: the handler calls what may be called at any time. A stack that has overflowed has no room for it, hence
-        // the other one, which std gives its threads.
+        // SAFETY: the handler calls what may be called at any time. A stack that has overflowed has no room for it,
+        // hence the other one, which std gives its threads.
         unsafe {
             let mut action: libc::sigaction = zeroed();
             action.sa_sigaction = at_crash as *const () as libc::sighandler_t;
-            action.sa_flags = libc::SA_ONSTACK;
+            action.sa_flags = libc::SA_ONSTACK | libc::SA_SIGINFO;
             libc::sigaction(signal, &action, std::ptr::null_mut());
         }
     }
 }
 
 /// Names the call, and lets the crash happen as it would have.
-extern "C" fn at_crash(signal: libc::c_int) {
+extern "C" fn at_crash(signal: libc::c_int, info: *const libc::siginfo_t, _: *const libc::c_void) {
     static NAMED: AtomicBool = AtomicBool::new(false);
     if !NAMED.swap(true, Relaxed) {
         write_this_call("error: there is no result, since a component crashed:\n  ", |text| {
@@ -85,10 +85,11 @@ extern "C" fn at_crash(signal: libc::c_int) {
     }
     let former = FORMER.get().and_then(|all| CRASHES.iter().zip(all).find(|(crash, _)| **crash == signal));
     if let Some((_, former)) = former {
-        // SAFETY: it is what was there. What crashed is done again when this returns, and `abort` is by the signal.
+        // SAFETY: it is what was there, and the system passes the information. What crashed is done again when this
+        // returns; what somebody sent, as `abort` and `kill` do, is sent again.
         unsafe {
             libc::sigaction(signal, former, std::ptr::null_mut());
-            if signal == libc::SIGABRT {
+            if (*info).si_code <= 0 {
                 libc::raise(signal);
             }
         }

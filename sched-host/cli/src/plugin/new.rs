@@ -236,7 +236,8 @@ fn source(args: &Args) -> Result<Source, NewError> {
         return found.map(Source::Path).map_err(|why| NewError::NotCore { folder: folder.clone(), why });
     }
     let program = std::env::current_exe().ok();
-    // The program may lie anywhere: cargo's target folder is outside of the repository where `CARGO_TARGET_DIR` says so.
+    // The program may lie anywhere: cargo's target folder is outside of the repository where `CARGO_TARGET_DIR` says
+    // so.
     let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
     let above = program.iter().flat_map(|program| program.ancestors()).chain(sources.ancestors());
     let found = above.filter_map(|folder| core_in(&folder.join("sched-core")).ok()).next();

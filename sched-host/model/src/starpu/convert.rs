@@ -6,8 +6,8 @@ use crate::{Fit, Kind, Linear, Measured, Measurements, Power, Prior, Quantity, S
 use sched_core::Arch;
 use std::collections::BTreeMap;
 
-/// Bound of the numbers of implementations that are exported: StarPU has 4 unless it is built for more, and a file lists
-/// all up to the last one.
+/// Bound of the numbers of implementations that are exported: StarPU has 4 unless it is built for more, and a file
+/// lists all up to the last one.
 const IMPLEMENTATIONS: u32 = 64;
 
 /// A StarPU model in this crate's terms.

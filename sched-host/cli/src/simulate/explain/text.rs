@@ -58,7 +58,8 @@ pub(in crate::simulate) fn text(report: &TaskReport) -> String {
     text
 }
 
-/// The steps behind refusals at the same moment: components above refuse a task for the reason for which those below do.
+/// The steps behind refusals at the same moment: components above refuse a task for the reason for which those below
+/// do.
 fn after_refusals<'a>(first: &StepReport, rest: &'a [StepReport]) -> &'a [StepReport] {
     let same = |step: &&StepReport| step.at_s == first.at_s && matches!(step.what, What::Refused { .. });
     &rest[rest.iter().take_while(same).count()..]
