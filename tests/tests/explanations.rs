@@ -1,14 +1,16 @@
 //! Explanations: what happens to a task, and what the host could have told of each child.
 
 use sched_core::TaskId;
-use sched_host::graph::generate::{cholesky, lu};
+use sched_host::graph::generate::{cholesky, independent, lu};
 use sched_host::graph::{DataId, TaskGraph};
+use sched_host::runtime::ReadWrite;
 use sched_host::sim::platform::find;
-use sched_host::sim::{Platform, Simulation};
-use sched_host::trace::{Digest, Explained, Explainer, Moment, Observer, Step};
+use sched_host::sim::{Platform, SimRecorder, Simulation};
+use sched_host::trace::{Behind, Chain, Digest, Explained, Explainer, Link, Moment, Observer, Parts, Step, Trace};
 use sched_host::tree::TreeObserver;
 use sched_tests::{program, stock};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Decides by completion times alone, in front of short queues.
 const BY_ENDS: &str = r#"
@@ -167,7 +169,6 @@ fn explaining_changes_no_schedule() {
 
 #[test]
 fn another_observer_of_the_tree_hears_the_same_as_without_explanations() {
-    use sched_host::sim::SimRecorder;
     let (graph, platform) = (Arc::new(cholesky(5, 960)), cpu9_gpu3());
     let record = |explainer: Option<&Explainer>| {
         let mut recorder = SimRecorder::new(Arc::clone(&graph), Arc::clone(&platform));
@@ -252,3 +253,103 @@ fn tasks_that_there_are_not_are_reported_at_once() {
 "
     );
 }
+
+fn trace_of(graph: &Arc<TaskGraph>, platform: &Arc<Platform>, policy: &str) -> Trace {
+    let mut recorder = SimRecorder::new(Arc::clone(graph), Arc::clone(platform));
+    simulation(graph, platform, policy).observe(&mut recorder).expect("it ends");
+    recorder.finish(policy)
+}
+
+#[test]
+fn the_links_of_a_chain_follow_each_other() {
+    let platform = cpu9_gpu3();
+    for graph in [cholesky(7, 960), lu(6, 960)].map(Arc::new) {
+        let dependencies = graph.dependencies();
+        for policy in [BY_ENDS, "tree-eager", "tree-ws", "tree-dmdar", "tree-random", "tree-plan"] {
+            let trace = trace_of(&graph, &platform, policy);
+            let chain = Chain::of(&trace).expect("tasks have run");
+            assert_eq!(chain.total(), trace.end, "{policy}");
+            for pair in chain.links.windows(2) {
+                let (before, link) = (&pair[0], &pair[1]);
+                assert!(link.begin - link.data - link.unassigned >= before.end, "{policy}: {pair:?}");
+                let id = |link: &Link| sched_host::graph::TaskId::of_submitted(link.task).expect("it is of the graph");
+                match link.behind {
+                    Behind::Task => assert!(dependencies.predecessors(id(link)).contains(&id(before)), "{pair:?}"),
+                    Behind::Worker => assert_eq!(link.worker, before.worker, "{pair:?}"),
+                    Behind::Program => panic!("{policy}: only the first may be: {pair:?}"),
+                }
+            }
+            assert_eq!(chain.links[0].behind, Behind::Program);
+            let Parts { before, needed, in_the_way, data, unassigned } = chain.parts();
+            assert_eq!(before + needed + in_the_way + data + unassigned, chain.total(), "{policy}");
+        }
+    }
+}
+
+#[test]
+fn a_chain_tells_a_busy_worker_from_a_long_chain_of_dependencies() {
+    let ms = Duration::from_millis;
+    let parts = |graph: TaskGraph, workers: usize| {
+        let chain = Chain::of(&trace_of(&Arc::new(graph), &Arc::new(Platform::flat(workers, ms(2))), "tree-eager"));
+        chain.expect("tasks have run").parts()
+    };
+    let nothing = Parts::default();
+    assert_eq!(
+        parts(independent(5, ms(2)), 1),
+        Parts { needed: 2_000_000, in_the_way: 8_000_000, ..nothing },
+        "one worker has all"
+    );
+    let mut chain = independent(5, ms(2));
+    (1..5).for_each(|task| chain.tasks[task as usize].after.push(sched_host::graph::TaskId(task - 1)));
+    assert_eq!(parts(chain, 3), Parts { needed: 10_000_000, ..nothing }, "each needs the one before");
+}
+
+#[test]
+fn a_real_run_has_a_chain_too() {
+    let runtime = stock::builder(stock::EAGER, 2, Vec::new()).trace(10_000).build().expect("the runtime starts");
+    let codelet = runtime.codelet::<(ReadWrite<u64>,), ()>("add").cpu("add", |_, (x,)| *x += 1).build();
+    let data = [(); 3].map(|()| runtime.register(0));
+    for _ in 0..20 {
+        data.iter().for_each(|x| _ = runtime.task(&codelet, (x,)).submit().expect("the task is sound"));
+    }
+    runtime.wait_all().expect("no kernel fails");
+    let trace = runtime.take_trace().expect("it is recorded");
+    let chain = Chain::of(&trace).expect("tasks have run");
+    let Parts { before, needed, in_the_way, data, unassigned } = chain.parts();
+    assert_eq!((chain.total(), before + needed + in_the_way + data + unassigned), (trace.end, trace.end));
+    assert!(!chain.links.is_empty());
+}
+
+#[test]
+fn the_program_explains_a_makespan() {
+    let ran = program::sched_reading(
+        &format!("policy \"by-ends\" {{{BY_ENDS}}}"),
+        &["simulate", "cholesky", "--tiles", "3", "--platform", "cpu9-gpu3", "--policy", "-", "--explain", "makespan"],
+    );
+    assert!(ran.out.ends_with(MAKESPAN), "{}", ran.out);
+    let links = said(&["--explain", "makespan", "--json"]).json();
+    let links = &links["runs"][0]["makespan_explained"]["chain"];
+    assert_eq!(links[0]["name"], "potrf(0)");
+    let on_a_cluster =
+        program::sched(&["simulate", "cholesky", "--platform", "cluster:2x4", "--explain", "makespan", "--tiles", "3"]);
+    assert_eq!(on_a_cluster.code, 1);
+    assert!(on_a_cluster.err.contains("makespans are explained on one machine"), "{}", on_a_cluster.err);
+}
+
+const MAKESPAN: &str = "
+makespan 0.038506 s, a chain of 7 tasks, each as soon as the one before had ended
+  0.032075 s   83.3 %  tasks that the next one waited for, and the last one
+  0.001173 s    3.0 %  tasks that the worker of the next one was busy with
+  0.005253 s   13.6 %  a worker waits for data
+  0.000005 s    0.0 %  a task is ready, its later worker is free, and they have not met
+  0.000000 s    0.0 %  before the first task
+
+BEGIN (S)  TASK       WORKER  LENGTH (S)  BEHIND   DATA (S)  UNASSIGNED (S)
+ 0.000846  potrf(0)   gpu 9     0.007814  program  0.000846        0.000000
+ 0.010330  trsm(2,0)  gpu 10    0.003730  task     0.001669        0.000000
+ 0.015256  syrk(2,0)  gpu 10    0.001173  task     0.001194        0.000001
+ 0.016430  potrf(1)   gpu 10    0.007814  worker   0.000000        0.000000
+ 0.024923  trsm(2,1)  gpu 9     0.003730  task     0.000679        0.000000
+ 0.029507  syrk(2,1)  gpu 9     0.001173  task     0.000853        0.000001
+ 0.030692  potrf(2)   gpu 9     0.007814  task     0.000011        0.000001
+";

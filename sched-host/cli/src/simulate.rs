@@ -56,6 +56,8 @@ use swap::{Swap, swap};
                                  a picture for a browser, and a trace for https://ui.perfetto.dev
   sched simulate cholesky --tiles 8 --policy tree-heft --explain \"gemm(5,3,1)\"
                                  why this task ran where it ran
+  sched simulate cholesky --tiles 8 --policy tree-heft --explain makespan
+                                 why it takes as long as it takes
   sched simulate cholesky --policy tree-eager,tree-heft --json | jq '.runs[] | {policy, makespan_s}'")]
 pub struct Args {
     #[command(flatten)]
@@ -78,7 +80,8 @@ pub struct Args {
 
     /// Explain what happens to a task: when it becomes ready, where components put it, what they could know of each
     /// child when they chose one, and who executes it. END is when the task would end below a child by the other
-    /// columns; components may weigh more. TASK is its name, or its number in traces and messages; may be repeated
+    /// columns; components may weigh more. TASK is its name, or its number in traces and messages; may be repeated.
+    /// `makespan` explains the whole schedule by the chain of tasks that ends last: what each of them waited for
     #[arg(long, value_name = "TASK")]
     explain: Vec<String>,
 
@@ -102,7 +105,8 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
         None if policies.len() > 1 => case.check(&policies)?,
         None => {}
     }
-    let explained = explain::find(&args.explain, &case.graph)?;
+    let explain = explain::find(&args.explain, &case.graph)?;
+    case.can_explain(&explain)?;
     let (pictures, mut events) = args.open(&policies)?;
     let targets: Vec<Option<Target>> = events.iter().map(|sink| sink.as_ref().map(|it| it.target().clone())).collect();
     let takes_output =
@@ -112,7 +116,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     let (simulated, failed) = case.simulate_all(&policies, &progress, |place| Recording {
         trace: pictures[place].wanted(),
         events: events[place].take().map(|sink| sink.writer(&mut standard)),
-        explained: &explained,
+        explain: &explain,
     })?;
     let recorded = simulated.into_iter().map(|Simulated { run, trace, written }| (run, (trace, written)));
     let (runs, recorded): (Vec<Run>, Vec<_>) = recorded.unzip();

@@ -28,6 +28,7 @@
 
 mod bound;
 mod bytes;
+mod chain;
 mod chrome;
 mod event;
 mod explanation;
@@ -46,6 +47,7 @@ mod timeline;
 mod track;
 
 pub use bound::measured_bound;
+pub use chain::{Behind, Chain, Link, Parts};
 pub use event::{CodeletId, Event, Note, NoteId, RankMessage, Stamped, Transfer};
 pub use explanation::{Explained, Explainer, Explanation, Moment, Step};
 pub use format::{Format, UnknownFormat};

@@ -1,6 +1,6 @@
 //! The case that is simulated with each policy.
 
-use super::explain;
+use super::explain::{self, Explain};
 use super::report::{Failed, Run};
 use super::setup::{Loaded, Setup};
 use super::swap::Swap;
@@ -9,14 +9,13 @@ use crate::log;
 use crate::progress::Progress;
 use crate::reports;
 use miette::miette;
-use sched_graph::{Dependencies, TaskGraph, TaskId};
+use sched_graph::{Dependencies, TaskGraph};
 use sched_sim::cluster::{Cluster, ClusterSimulation};
 use sched_sim::{Context, Noise, Platform, SimError, SimRecorder, Simulation, When};
 use sched_trace::{Digest, Event, Explainer, Observer, Trace};
 use sched_tree::TreeObserver;
 use sched_tree::hypervisor::Goals;
 use sched_tree::plugin::Registry;
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -60,14 +59,14 @@ pub(crate) struct Recording<'a> {
     pub(crate) trace: bool,
     /// Destination of a line for each event.
     pub(crate) events: Option<Box<dyn Write + 'a>>,
-    /// Tasks that are explained.
-    pub(crate) explained: &'a BTreeSet<TaskId>,
+    /// What is explained.
+    pub(crate) explain: &'a Explain,
 }
 
 impl Recording<'_> {
     /// Of a trace alone, if it is wanted.
     pub(crate) fn of_trace(trace: bool) -> Recording<'static> {
-        Recording { trace, events: None, explained: const { &BTreeSet::new() } }
+        Recording { trace, events: None, explain: const { &Explain::NOTHING } }
     }
 }
 
@@ -129,6 +128,21 @@ impl Case {
                 cluster.name
             )),
             None => Ok(()),
+        }
+    }
+
+    /// Checks that what is to be explained can be.
+    ///
+    /// # Errors
+    /// If it is the makespan on a cluster, where tasks wait for messages.
+    pub(super) fn can_explain(&self, wanted: &Explain) -> miette::Result<()> {
+        match &self.cluster {
+            Some(cluster) if wanted.makespan => Err(miette!(
+                help = "explain single tasks, or the makespan on the platform of one node",
+                "`{}` is a cluster, and makespans are explained on one machine",
+                cluster.name
+            )),
+            _ => Ok(()),
         }
     }
 
@@ -224,11 +238,11 @@ impl Case {
         recording: Recording<'_>,
         progress: &dyn Fn(u64),
     ) -> Result<Simulated, SimError> {
-        let recorder = recording.trace.then(|| match &self.cluster {
+        let recorder = (recording.trace || recording.explain.makespan).then(|| match &self.cluster {
             Some(cluster) => SimRecorder::of_cluster(graph, cluster),
             None => SimRecorder::new(Arc::clone(graph), Arc::clone(&self.platform)),
         });
-        let explainer = explain::explainer(recording.explained, graph);
+        let explainer = explain::explainer(recording.explain, graph);
         let mut watcher = Watcher {
             digest: Digest::default(),
             lines: recording.events,
@@ -259,6 +273,9 @@ impl Case {
         let written = watcher.error.map_or(flushed, Err);
         let trace = watcher.recorder.map(|recorder| recorder.finish(&self.policies(policy)));
         let mut run = Run::simulated(policy, outcome, self.has_contexts(), digest, wall);
+        if let Some(trace) = trace.as_ref().filter(|_| recording.explain.makespan) {
+            run.makespan_explained = explain::makespan::report(trace);
+        }
         if let Some(explainer) = watcher.explainer {
             let names = match &self.cluster {
                 Some(cluster) => cluster.empty_trace(graph, ""),

@@ -1,5 +1,6 @@
 //! `--explain`: what happened to single tasks, and what the scheduler could know when it chose for them.
 
+pub(super) mod makespan;
 mod text;
 
 pub(super) use text::text;
@@ -14,12 +15,27 @@ use sched_tree::{Alternative, Choice, ObservedNode};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// The tasks of these numbers, as in messages and traces, or names.
+/// What `--explain` takes for the whole schedule.
+const MAKESPAN: &str = "makespan";
+
+/// What is explained.
+#[derive(Default)]
+pub(crate) struct Explain {
+    tasks: BTreeSet<TaskId>,
+    pub(super) makespan: bool,
+}
+
+impl Explain {
+    /// Nothing.
+    pub(crate) const NOTHING: Explain = Explain { tasks: BTreeSet::new(), makespan: false };
+}
+
+/// The tasks of these numbers, as in messages and traces, or names; or the makespan.
 ///
 /// # Errors
-/// Those that there are not, all at once.
-pub(super) fn find(wanted: &[String], graph: &TaskGraph) -> miette::Result<BTreeSet<TaskId>> {
-    let (mut found, mut missing, mut help) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
+/// The tasks that there are not, all at once.
+pub(super) fn find(wanted: &[String], graph: &TaskGraph) -> miette::Result<Explain> {
+    let (mut found, mut missing, mut help) = (Explain::default(), Vec::new(), BTreeSet::new());
     for text in wanted {
         let number = text.trim().trim_start_matches("task ").parse::<usize>();
         let is_it = |(id, task): &(TaskId, &Task)| match number {
@@ -28,7 +44,11 @@ pub(super) fn find(wanted: &[String], graph: &TaskGraph) -> miette::Result<BTree
         };
         let mut these = graph.ids().zip(&graph.tasks).filter(is_it).map(|(id, _)| id).peekable();
         if these.peek().is_some() {
-            found.extend(these);
+            found.tasks.extend(these);
+            continue;
+        }
+        if text == MAKESPAN {
+            found.makespan = true;
             continue;
         }
         missing.push(if number.is_ok() { text.clone() } else { format!("`{text}`") });
@@ -47,10 +67,11 @@ pub(super) fn find(wanted: &[String], graph: &TaskGraph) -> miette::Result<BTree
     }
 }
 
-/// An explainer of these tasks, if there are any.
-pub(super) fn explainer(tasks: &BTreeSet<TaskId>, graph: &TaskGraph) -> Option<Explainer> {
+/// An explainer of the wanted tasks, if there are any.
+pub(super) fn explainer(wanted: &Explain, graph: &TaskGraph) -> Option<Explainer> {
     let data = |task: &TaskId| graph.tasks[task.index()].accesses.iter().map(|access| access.data);
-    (!tasks.is_empty()).then(|| Explainer::new(tasks.iter().map(|task| (task.submitted(), data(task)))))
+    let tasks = || wanted.tasks.iter().map(|task| (task.submitted(), data(task)));
+    (!wanted.tasks.is_empty()).then(|| Explainer::new(tasks()))
 }
 
 /// What happened to a task. Fields are JSON keys; times are in seconds since the beginning.

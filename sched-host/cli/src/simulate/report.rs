@@ -4,6 +4,7 @@ mod contexts;
 mod nodes;
 
 use super::case::Case;
+use super::explain::makespan::{self, MakespanReport};
 use super::explain::{self, TaskReport};
 use super::setup::CostsOption;
 use crate::hypervisor::HypervisorReport;
@@ -94,6 +95,8 @@ pub(crate) struct Run {
     log: Vec<Said>,
     /// What happened to the tasks of `--explain`.
     pub(super) explained: Vec<TaskReport>,
+    /// What the makespan consists of; `null` unless it is explained.
+    pub(super) makespan_explained: Option<MakespanReport>,
 }
 
 #[derive(Serialize)]
@@ -177,6 +180,7 @@ impl Run {
             faults: outcome.faults,
             log: log::take(),
             explained: Vec::new(),
+            makespan_explained: None,
         }
     }
 
@@ -241,6 +245,7 @@ impl Run {
             faults: Vec::new(),
             log: Vec::new(),
             explained: Vec::new(),
+            makespan_explained: None,
         }
     }
 }
@@ -356,7 +361,9 @@ impl Report {
         let goals = run.hypervisor.as_ref().map_or(String::new(), |report| format!("\n{}\n", report.text()));
         let table = if run.per_node.is_empty() { run.worker_table() } else { nodes::table(&run.per_node) };
         let explained: String = run.explained.iter().map(|task| format!("\n{}", explain::text(task))).collect();
-        format!("{text}{contexts}{goals}\n{table}\n{explained}")
+        let makespan =
+            run.makespan_explained.as_ref().map_or(String::new(), |report| format!("\n{}", makespan::text(report)));
+        format!("{text}{contexts}{goals}\n{table}\n{explained}{makespan}")
     }
 }
 
