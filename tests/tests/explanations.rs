@@ -353,3 +353,20 @@ BEGIN (S)  TASK       WORKER  LENGTH (S)  BEHIND   DATA (S)  UNASSIGNED (S)
  0.029507  syrk(2,1)  gpu 9     0.001173  task     0.000853        0.000001
  0.030692  potrf(2)   gpu 9     0.007814  task     0.000011        0.000001
 ";
+
+#[test]
+fn the_program_explains_the_makespan_of_a_real_run() {
+    let run = ["run", "cholesky", "--tiles", "4", "--tile-size", "32", "--explain", "makespan"];
+    let text = program::sched(&run);
+    assert!(text.out.contains("\n\nmakespan ") && text.out.contains("potrf(0)"), "{}", text.out);
+    let report = program::sched(&[&run[..], &["--json"]].concat()).json();
+    let explained = &report["makespan_explained"];
+    let of = |part: &str| explained[part].as_f64().expect("it is a number");
+    let parts: f64 = ["before_s", "needed_s", "in_the_way_s", "data_s", "unassigned_s"].map(of).iter().sum();
+    let chain = explained["chain"].as_array().expect("it is a list");
+    let end = chain.last().and_then(|link| link["end_s"].as_f64()).expect("tasks have run");
+    assert!((parts - end).abs() < 1e-9, "{explained}");
+    let several = program::sched(&[&run[..], &["--repeat", "2"]].concat());
+    assert_eq!(several.code, 1);
+    assert!(several.err.starts_with("  × --explain is for one run, and there would be 2"), "{}", several.err);
+}

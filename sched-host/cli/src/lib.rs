@@ -17,6 +17,7 @@ mod hypervisor;
 mod json;
 mod log;
 mod machine;
+mod makespan;
 pub mod man;
 mod memory;
 pub mod model;

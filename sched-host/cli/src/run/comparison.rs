@@ -64,7 +64,7 @@ impl Runs {
         }
         let residual = largest(runs.iter().map(|run| run.measured.residual));
         let tasks = runs.first().map_or(0, |run| run.measured.tasks);
-        Report { problem, workers_bound, tasks, repeat, residual, policies, runs }
+        Report { problem, workers_bound, tasks, repeat, residual, policies, runs, makespan_explained: None }
     }
 }
 

@@ -95,6 +95,7 @@ pub(super) fn factorise<W: OnRanks>(
     if ranks.is_some() {
         options.check_for_ranks()?;
     }
+    options.check_explained(runs)?;
     // Processes of `mpirun` have the same command line, and one of them writes.
     let writes = ranks.is_none_or(Ranks::is_first);
     let files = if writes { options.pictures.open_alone(runs)? } else { PictureFiles::default() };
@@ -211,7 +212,10 @@ impl<W: Workload> Series<'_, W> {
                 (trace, graph) = (runtime.take_trace(), runtime.take_graph());
             }
         }
-        let report: Report = runs.report(self.problem);
+        let mut report: Report = runs.report(self.problem);
+        if self.options.explains() {
+            report.explain(trace.as_mut());
+        }
         let takes_output = files.take_the_output() || record.as_ref().is_some_and(Sink::is_standard);
         report.write(self.options.format.is_json(), takes_output, &self.progress, out)?;
         // The report is printed even if a file cannot be written.

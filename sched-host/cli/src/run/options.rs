@@ -7,6 +7,7 @@ use crate::energy::CounterOptions;
 use crate::format::FormatOptions;
 use crate::hints::POLICY;
 use crate::machine::{MainWorkerOption, WorkerOption};
+use crate::makespan::MAKESPAN;
 use crate::pictures::{MOST_EVENTS, Pictures};
 use crate::policy::PolicyOptions;
 use crate::ranks::Ranks;
@@ -119,6 +120,11 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["contexts", "swap_to"])]
     record: Option<Target>,
 
+    /// Explain the makespan of one run by the chain of tasks that ends last: what each of them waited for, and how much
+    /// of the time is work that was needed, work that was in the way, or waiting for data
+    #[arg(long, value_name = "makespan", value_parser = [MAKESPAN], conflicts_with_all = ["contexts", "swap_to"])]
+    explain: Option<String>,
+
     #[command(flatten)]
     pub(super) pictures: Pictures,
 
@@ -165,6 +171,7 @@ impl Options {
             (self.memory_nodes.is_some(), "--memory-nodes"),
             (self.calibrate, "--calibrate"),
             (self.energy, "--energy"),
+            (self.explains(), "--explain"),
         ];
         match asked.iter().find(|(is_asked, _)| *is_asked) {
             None => Ok(()),
@@ -172,6 +179,25 @@ impl Options {
                 help = "start it without `mpirun`, or leave the option out",
                 "{option} is for a run on one rank, and this is one of several processes of `mpirun`"
             )),
+        }
+    }
+
+    /// Whether the makespan is explained.
+    pub(super) fn explains(&self) -> bool {
+        self.explain.is_some()
+    }
+
+    /// Checks that what is to be explained can be.
+    ///
+    /// # Errors
+    /// If it is the makespan of more than one run.
+    pub(super) fn check_explained(&self, runs: usize) -> miette::Result<()> {
+        match self.explains() && runs > 1 {
+            true => Err(miette!(
+                help = "give one policy and one run, or explain several simulations with `sched simulate`",
+                "--explain is for one run, and there would be {runs}"
+            )),
+            false => Ok(()),
         }
     }
 
@@ -285,7 +311,7 @@ impl Options {
         if self.record.is_some() {
             builder = builder.capture_graph();
         }
-        if self.pictures.wanted() { builder.trace(MOST_EVENTS).build() } else { builder.build() }
+        if self.pictures.wanted() || self.explains() { builder.trace(MOST_EVENTS).build() } else { builder.build() }
     }
 
     /// The options for the tasks of `graph`.

@@ -7,6 +7,7 @@ use crate::devices::line_of;
 use crate::hypervisor::HypervisorReport;
 use crate::json;
 use crate::log::{self, Said};
+use crate::makespan::{self, MakespanReport};
 use crate::progress::Progress;
 use crate::streams;
 use crate::table::table;
@@ -15,6 +16,7 @@ use sched_machine::energy::Consumption;
 use sched_model::ModelError;
 use sched_runtime::{DeviceStats, Runtime, TransferStats};
 use sched_text::amount::decimal_bytes as bytes;
+use sched_trace::Trace;
 use sched_tree::Fault;
 use sched_workloads::workload::{Figures, WorkerShare};
 use serde::Serialize;
@@ -38,6 +40,8 @@ pub(super) struct Report {
     pub(super) policies: Vec<Contender>,
     /// In order of execution.
     pub(super) runs: Vec<Run>,
+    /// What the makespan consists of; `null` unless it is explained.
+    pub(super) makespan_explained: Option<MakespanReport>,
 }
 
 /// One run.
@@ -186,11 +190,23 @@ impl Report {
         Ok(())
     }
 
+    /// Explains the makespan of the run with this trace.
+    pub(super) fn explain(&mut self, trace: Option<&mut Trace>) {
+        let Some(trace) = trace else { return };
+        if let Some(graph) = self.problem.graph() {
+            trace.name_tasks(&graph);
+        }
+        self.makespan_explained = makespan::report(trace);
+    }
+
     /// The report as text.
     fn text(&self) -> String {
         match &*self.runs {
             [run] if !run.measured.contexts.is_empty() => self.table_of_contexts(&run.measured),
-            [run] => self.one(run),
+            [run] => {
+                let explained = self.makespan_explained.as_ref().map(|report| format!("\n{}", makespan::text(report)));
+                self.one(run) + &explained.unwrap_or_default()
+            }
             _ => self.comparison(),
         }
     }

@@ -6,6 +6,7 @@ use super::setup::{Loaded, Setup};
 use super::swap::Swap;
 use crate::contexts::{ContextOptions, Wanted};
 use crate::log;
+use crate::makespan;
 use crate::progress::Progress;
 use crate::reports;
 use miette::miette;
@@ -274,7 +275,7 @@ impl Case {
         let trace = watcher.recorder.map(|recorder| recorder.finish(&self.policies(policy)));
         let mut run = Run::simulated(policy, outcome, self.has_contexts(), digest, wall);
         if let Some(trace) = trace.as_ref().filter(|_| recording.explain.makespan) {
-            run.makespan_explained = explain::makespan::report(trace);
+            run.makespan_explained = makespan::report(trace);
         }
         if let Some(explainer) = watcher.explainer {
             let names = match &self.cluster {

@@ -1,10 +1,10 @@
 //! `--explain`: what happened to single tasks, and what the scheduler could know when it chose for them.
 
-pub(super) mod makespan;
 mod text;
 
 pub(super) use text::text;
 
+use crate::makespan::MAKESPAN;
 use miette::miette;
 use sched_core::{MemoryNode, WorkerId};
 use sched_graph::{Task, TaskGraph, TaskId};
@@ -14,9 +14,6 @@ use sched_trace::{Explained, Explainer, Moment, Step, Trace};
 use sched_tree::{Alternative, Choice, ObservedNode};
 use serde::Serialize;
 use std::collections::BTreeSet;
-
-/// What `--explain` takes for the whole schedule.
-const MAKESPAN: &str = "makespan";
 
 /// What is explained.
 #[derive(Default)]

@@ -4,12 +4,12 @@ mod contexts;
 mod nodes;
 
 use super::case::Case;
-use super::explain::makespan::{self, MakespanReport};
 use super::explain::{self, TaskReport};
 use super::setup::CostsOption;
 use crate::hypervisor::HypervisorReport;
 use crate::json;
 use crate::log::{self, Said};
+use crate::makespan::{self, MakespanReport};
 use crate::pictures::LOWER_BOUND;
 use crate::table::table;
 use contexts::Ran;

@@ -1,16 +1,19 @@
 //! `--explain makespan`: the chain of tasks that a makespan consists of.
 
-use crate::table::table;
+use super::table::table;
 use sched_trace::{Behind, Chain, Parts, Trace};
 use serde::Serialize;
 use std::fmt::Write as _;
+
+/// What `--explain` takes for the whole schedule.
+pub(super) const MAKESPAN: &str = "makespan";
 
 /// Maximum number of tasks in the table; of more, it shows the first and the last.
 const MOST: usize = 40;
 
 /// What a makespan consists of. Fields are JSON keys; times are in seconds.
 #[derive(Serialize)]
-pub(crate) struct MakespanReport {
+pub(super) struct MakespanReport {
     before_s: f64,
     needed_s: f64,
     in_the_way_s: f64,
@@ -34,7 +37,7 @@ struct LinkReport {
 }
 
 /// The report of a trace; `None` if no task has run.
-pub(in crate::simulate) fn report(trace: &Trace) -> Option<MakespanReport> {
+pub(super) fn report(trace: &Trace) -> Option<MakespanReport> {
     let chain = Chain::of(trace)?;
     let Parts { before, needed, in_the_way, data, unassigned } = chain.parts();
     let link = |link: &sched_trace::Link| LinkReport {
@@ -47,19 +50,19 @@ pub(in crate::simulate) fn report(trace: &Trace) -> Option<MakespanReport> {
             Behind::Task => "task",
             Behind::Worker => "worker",
         },
-        unassigned_s: super::seconds(link.unassigned),
-        data_s: super::seconds(link.data),
-        begin_s: super::seconds(link.begin),
-        end_s: super::seconds(link.end),
+        unassigned_s: seconds(link.unassigned),
+        data_s: seconds(link.data),
+        begin_s: seconds(link.begin),
+        end_s: seconds(link.end),
     };
     let [before_s, needed_s, in_the_way_s, data_s, unassigned_s] =
-        [before, needed, in_the_way, data, unassigned].map(super::seconds);
+        [before, needed, in_the_way, data, unassigned].map(seconds);
     let chain = chain.links.iter().map(link).collect();
     Some(MakespanReport { before_s, needed_s, in_the_way_s, data_s, unassigned_s, chain })
 }
 
 /// The parts, and a row for each task.
-pub(in crate::simulate) fn text(report: &MakespanReport) -> String {
+pub(super) fn text(report: &MakespanReport) -> String {
     let total = report.chain.last().map_or(0.0, |last| last.end_s);
     let tasks = sched_text::count(report.chain.len() as u64, "task");
     let mut text = format!("makespan {total:.6} s, a chain of {tasks}, each as soon as the one before had ended\n");
@@ -95,4 +98,8 @@ pub(in crate::simulate) fn text(report: &MakespanReport) -> String {
         }
     };
     format!("{text}\n{}\n", table(header, rows, [0, 3, 5, 6]))
+}
+
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
 }
