@@ -83,7 +83,7 @@ impl Chain {
         let last = |of: &&[(usize, usize)]| of.iter().map(|(worker, at)| timeline.workers[*worker][*at].end).max();
         let (mut task, mut on) = executions.iter().map(|(task, on)| (*task, &on[..])).max_by_key(|(_, on)| last(on))?;
         let mut links: Vec<Link> = Vec::new();
-        loop {
+        while links.len() < executions.len() {
             // A team begins when its last member is free.
             let (worker, at) = *on.iter().max_by_key(|(worker, at)| busy_until(&timeline.workers[*worker], *at).0)?;
             let (spans, span) = (&timeline.workers[worker], timeline.workers[worker][at]);
