@@ -1,4 +1,4 @@
-//! Explanations: what happens to a task, and what the host could have told of each child.
+//! Explanations: what happens to a task, and what the host knew of each child; and what a makespan consists of.
 
 use sched_core::TaskId;
 use sched_host::graph::generate::{cholesky, independent, lu};
@@ -360,7 +360,7 @@ fn the_program_explains_the_makespan_of_a_real_run() {
     let text = program::sched(&run);
     assert!(text.out.contains("\n\nmakespan ") && text.out.contains("potrf(0)"), "{}", text.out);
     let report = program::sched(&[&run[..], &["--json"]].concat()).json();
-    let explained = &report["makespan_explained"];
+    let explained = &report["runs"][0]["makespan_explained"];
     let of = |part: &str| explained[part].as_f64().expect("it is a number");
     let parts: f64 = ["before_s", "needed_s", "in_the_way_s", "data_s", "unassigned_s"].map(of).iter().sum();
     let chain = explained["chain"].as_array().expect("it is a list");

@@ -138,7 +138,7 @@ impl Explainer {
         Explainer { collected, users, ended: BTreeMap::new(), transfers: Vec::new() }
     }
 
-    /// The observer for the scheduler, which passes on all that it is told to another one.
+    /// The observer for the scheduler, which passes everything on to another one.
     #[must_use]
     pub fn tree_observer(&self, other: Option<Arc<dyn TreeObserver>>) -> Arc<dyn TreeObserver> {
         Arc::new(Within { collected: Arc::clone(&self.collected), other })

@@ -213,7 +213,7 @@ fn restricted_below(answers: &mut Answers<'_>, node: &TreeNode, first: u32, into
 }
 
 impl LiveTree {
-    /// The prospect of a task below a child of `node`, as components are told.
+    /// The prospect of a task below a child of `node`, as components get it.
     pub(super) fn prospect_below(&self, node: &TreeNode, child: &TreeNode, head: &TaskHead) -> RawProspect {
         let moves = node.place().raw().flags & place::NO_TRANSFERS == 0;
         let mut answers = Answers { tree: self, head, moves, with_energy: true, length: None, transfer: None };

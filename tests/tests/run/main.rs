@@ -125,7 +125,7 @@ fn programs_find_everything_under_its_key() {
     let seen = json(&[&SMALL[..], &["--seed", "7"]].concat());
     insta::assert_snapshot!(keys(&seen), @r#"matrix order policies precision repeat residual residual_tolerance runs seed tasks tile_size tiles workers workers_bound workload"#);
     insta::assert_snapshot!(keys(&seen["policies"][0]), @r#"best_s busy_share energy_j gflops given median_s policy ratio residual worst_s"#);
-    insta::assert_snapshot!(keys(&seen["runs"][0]), @r#"busy_share contexts devices energy_j faults gflop_per_j gflops given hypervisor log makespan_s memory_nodes per_worker place policy residual round tasks transfers"#);
+    insta::assert_snapshot!(keys(&seen["runs"][0]), @r#"busy_share contexts devices energy_j faults gflop_per_j gflops given hypervisor log makespan_explained makespan_s memory_nodes per_worker place policy residual round tasks transfers"#);
     assert_eq!(seen["workload"], "cholesky");
     let run = &seen["runs"][0];
     assert_eq!((&run["policy"], &run["place"], &run["round"]), (&"tree-eager".into(), &0.into(), &1.into()));

@@ -49,7 +49,8 @@ impl Runs {
 
     pub(super) fn note(&mut self, place: usize, given: &str, policy: &str, measured: Measured) {
         let round = 1 + self.runs.iter().filter(|run| run.place == place).count();
-        self.runs.push(Run { policy: policy.to_owned(), given: given.to_owned(), place, round, measured });
+        let (policy, given) = (policy.to_owned(), given.to_owned());
+        self.runs.push(Run { policy, given, place, round, measured, makespan_explained: None });
     }
 
     /// The figures. There is at least one run with each policy.
@@ -64,7 +65,7 @@ impl Runs {
         }
         let residual = largest(runs.iter().map(|run| run.measured.residual));
         let tasks = runs.first().map_or(0, |run| run.measured.tasks);
-        Report { problem, workers_bound, tasks, repeat, residual, policies, runs, makespan_explained: None }
+        Report { problem, workers_bound, tasks, repeat, residual, policies, runs }
     }
 }
 

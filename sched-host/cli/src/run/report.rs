@@ -40,8 +40,6 @@ pub(super) struct Report {
     pub(super) policies: Vec<Contender>,
     /// In order of execution.
     pub(super) runs: Vec<Run>,
-    /// What the makespan consists of; `null` unless it is explained.
-    pub(super) makespan_explained: Option<MakespanReport>,
 }
 
 /// One run.
@@ -56,6 +54,8 @@ pub(super) struct Run {
     pub(super) round: usize,
     #[serde(flatten)]
     pub(super) measured: Measured,
+    /// What the makespan consists of; `null` unless it is explained.
+    pub(super) makespan_explained: Option<MakespanReport>,
 }
 
 /// Result of a run.
@@ -190,13 +190,13 @@ impl Report {
         Ok(())
     }
 
-    /// Explains the makespan of the run with this trace.
+    /// Explains the makespan of the only run, which has this trace.
     pub(super) fn explain(&mut self, trace: Option<&mut Trace>) {
-        let Some(trace) = trace else { return };
+        let (Some(trace), [run]) = (trace, &mut self.runs[..]) else { return };
         if let Some(graph) = self.problem.graph() {
             trace.name_tasks(&graph);
         }
-        self.makespan_explained = makespan::report(trace);
+        run.makespan_explained = makespan::report(trace);
     }
 
     /// The report as text.
@@ -204,7 +204,7 @@ impl Report {
         match &*self.runs {
             [run] if !run.measured.contexts.is_empty() => self.table_of_contexts(&run.measured),
             [run] => {
-                let explained = self.makespan_explained.as_ref().map(|report| format!("\n{}", makespan::text(report)));
+                let explained = run.makespan_explained.as_ref().map(|report| format!("\n{}", makespan::text(report)));
                 self.one(run) + &explained.unwrap_or_default()
             }
             _ => self.comparison(),
