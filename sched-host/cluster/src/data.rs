@@ -79,17 +79,22 @@ pub(crate) struct Of<T, F> {
 }
 
 impl<T: Message, F: Fn() -> T> Of<T, F> {
-    /// Makes a value, if there is memory.
+    /// Makes a value, if there is memory; that there is none is noted.
     fn find_room(&self, desk: &Desk, tag: Tag) -> Result<T, String> {
-        let memory = desk.memory();
-        if !memory.has(self.bytes) {
+        self.make_if_possible(desk).ok_or_else(|| desk.memory().lacks(self.bytes, tag))
+    }
+
+    /// Makes a value, if there is memory.
+    fn make_if_possible(&self, desk: &Desk) -> Option<T> {
+        let has_memory = || desk.memory().has(self.bytes);
+        if !has_memory() {
             // Others may have kept some.
             self.pool.clear();
-            if !memory.has(self.bytes) {
-                return Err(memory.lacks(self.bytes, tag));
+            if !has_memory() {
+                return None;
             }
         }
-        Ok((self.room)())
+        Some((self.room)())
     }
 }
 
@@ -195,10 +200,10 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Place<
     }
 
     fn fail(self: Box<Self>, why: &str) {
-        let Place { mut lease, of, desk, tag, _flight } = *self;
-        // A task may write it here without reading it.
+        let Place { mut lease, of, desk, _flight, .. } = *self;
+        // A task may write it here without reading it. Nothing came for which memory could lack.
         let has_room = lease.writing().bytes().len() == of.bytes;
-        let room = desk.upgrade().filter(|_| !has_room).and_then(|desk| of.find_room(&desk, tag).ok());
+        let room = desk.upgrade().filter(|_| !has_room).and_then(|desk| of.make_if_possible(&desk));
         if let Some(room) = room {
             *lease.writing() = room;
         }
