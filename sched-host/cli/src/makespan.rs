@@ -100,6 +100,6 @@ pub(super) fn text(report: &MakespanReport) -> String {
     format!("{text}\n{}\n", table(header, rows, [0, 3, 5, 6]))
 }
 
-fn seconds(nanos: u64) -> f64 {
+pub(super) fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }

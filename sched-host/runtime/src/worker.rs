@@ -281,10 +281,10 @@ impl Worker {
     /// The rest of [`execute`](Self::execute) for a task with rare fields.
     #[inline(never)]
     fn execute_special(&mut self, task: TaskPlace, mut taken: Taken, some_bad: bool) {
-        if let Some(rare) = &taken.rare {
+        let nested = taken.rare.as_ref().and_then(|rare| {
             rare.fetch_ahead();
-        }
-        let nested = NestedHere::note(self.core.id, task.slot.head().sequence.load(Relaxed), &taken);
+            NestedHere::note(self.core.id, task.slot, rare)
+        });
         let outcome = self.run_taken(task.slot, &mut taken, some_bad);
         drop(nested);
         let (core, worker) = (&*self.core, Some(self.id));

@@ -4,7 +4,7 @@ mod text;
 
 pub(super) use text::text;
 
-use crate::makespan::MAKESPAN;
+use crate::makespan::{MAKESPAN, seconds};
 use miette::miette;
 use sched_core::{MemoryNode, WorkerId};
 use sched_graph::{Task, TaskGraph, TaskId};
@@ -290,8 +290,4 @@ fn doer(step: &Moment) -> Option<(u8, WorkerId)> {
         Step::Ended(worker) => Some((2, worker)),
         _ => None,
     }
-}
-
-fn seconds(nanos: u64) -> f64 {
-    nanos as f64 / 1e9
 }

@@ -317,7 +317,7 @@ fn measurements_are_looked_for_where_starpu_does() {
     assert_eq!(path, Path::new("/d/codelets/45/gemm.here"));
     assert_eq!(Sampling::codelet_path(Path::new("/d"), "gemm.mine", "here"), Path::new("/d/codelets/45/gemm.mine"));
     let named = |name: &str| (name == "STARPU_HOSTNAME").then(|| "node7.cluster.org".to_owned());
-    assert_eq!(host_name(named), "node7.cluster.org", "it is told");
+    assert_eq!(host_name(named), "node7.cluster.org", "the variable has all of it");
     assert_eq!(["node7.cluster.org\n", "node7\n"].map(super::sampling::without_domain), ["node7", "node7"]);
 }
 

@@ -100,13 +100,14 @@ pub(crate) struct Reduced<T> {
     combine: Combine<T>,
 }
 
-type Place = (SmallVec<[u64; 2]>, WorkerId);
+/// What the accumulators of tasks are ordered by: the [place](Core::place_on) of the task, and the member of its team.
+type Order = (SmallVec<[u64; 2]>, WorkerId);
 
 enum Accumulators<T> {
     /// One for each worker, if it has one.
     OfWorkers(Box<[CachePadded<Mutex<Option<T>>>]>),
-    /// One for each task, with its [place](Core::place_on) and the member of its team.
-    OfTasks(Mutex<Vec<(Place, T)>>, Weak<Core>),
+    /// One for each task.
+    OfTasks(Mutex<Vec<(Order, T)>>, Weak<Core>),
 }
 
 impl<T> Reduced<T> {
@@ -167,7 +168,7 @@ pub enum ReduxGuard<'a, T> {
     #[doc(hidden)]
     OfWorker(MappedMutexGuard<'a, T>),
     #[doc(hidden)]
-    OfTask { part: Option<(Place, T)>, tasks: &'a Mutex<Vec<(Place, T)>> },
+    OfTask { part: Option<(Order, T)>, tasks: &'a Mutex<Vec<(Order, T)>> },
 }
 
 impl<T> ReduxGuard<'_, T> {

@@ -94,7 +94,7 @@ impl Worker {
             let mut taken = task.record.body.lock().take();
             let submitter = self.submitter.clone();
             enter_task(core.id, task.record.context());
-            let nested = NestedHere::note(core.id, slot.head().sequence.load(Relaxed), &taken);
+            let nested = taken.rare.as_ref().and_then(|rare| NestedHere::note(core.id, slot, rare));
             let outcome =
                 self.outcome(slot, &mut taken, &teams.crews.of(combined, &submitter), combined, watch.for_bad_data());
             if expected > 0 {

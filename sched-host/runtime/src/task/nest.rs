@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use sched_core::WorkerId;
 use sched_graph::AccessMode;
 use sched_sync::family::Family;
-use sched_tree::{Phase, SlotId};
+use sched_tree::{Phase, Slot, SlotId};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -122,8 +122,10 @@ thread_local! {
 pub(crate) struct NestedHere(Option<Nested>);
 
 impl NestedHere {
-    pub(crate) fn note(runtime: u64, sequence: u64, taken: &Taken) -> Option<NestedHere> {
-        let among = taken.rare.as_ref()?.nested_in.as_ref()?;
+    /// Does so if the task is nested.
+    pub(crate) fn note(runtime: u64, slot: &Slot, rare: &RareFields) -> Option<NestedHere> {
+        let among = rare.nested_in.as_ref()?;
+        let sequence = slot.head().sequence.load(Relaxed);
         Some(NestedHere(NESTED.replace(Some((runtime, sequence, Arc::clone(among))))))
     }
 }
