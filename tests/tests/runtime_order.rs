@@ -18,6 +18,8 @@ struct Step {
     /// Earlier steps to wait for, as fractions of those there are.
     after: Vec<prop::sample::Index>,
     priority: i32,
+    /// Whether the program waits for all tasks before it goes on.
+    is_waited_for: bool,
 }
 
 impl Step {
@@ -38,7 +40,9 @@ fn mode() -> impl Strategy<Value = Option<AccessMode>> {
 
 fn step() -> impl Strategy<Value = Step> {
     let after = prop::collection::vec(any::<prop::sample::Index>(), 0..3);
-    (prop::array::uniform4(mode()), after, -2..3).prop_map(|(modes, after, priority)| Step { modes, after, priority })
+    let is_waited_for = prop::bool::weighted(0.05);
+    (prop::array::uniform4(mode()), after, -2..3, is_waited_for)
+        .prop_map(|(modes, after, priority, is_waited_for)| Step { modes, after, priority, is_waited_for })
 }
 
 /// What a task sees of its reading accesses.
@@ -142,6 +146,9 @@ fn check(runtime: &Runtime, steps: &[Step]) {
             task = task.after(tasks[before.index(index)]);
         }
         tasks.push(task.submit().expect("the task is sound"));
+        if step.is_waited_for {
+            runtime.wait_all().expect("every task runs");
+        }
     }
     runtime.wait_all().expect("every task runs");
 

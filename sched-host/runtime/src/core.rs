@@ -61,6 +61,8 @@ pub(crate) struct Core {
     pub(crate) counters: Box<[CachePadded<WorkerCounters>]>,
     /// Number of tasks submitted; also the order of submission.
     submitted: CachePadded<AtomicU64>,
+    /// All tasks up to this sequence have ended.
+    ended_up_to: AtomicU64,
     /// Whether some order has had a [standing entry](crate::recording::standing). Nobody who submits beside others needs to
     /// know.
     pub(crate) has_standing: AtomicBool,
@@ -182,6 +184,7 @@ impl Core {
             combined,
             backend,
             submitted: CachePadded::new(AtomicU64::new(0)),
+            ended_up_to: AtomicU64::new(0),
             has_standing: AtomicBool::new(false),
             finished_outside: AtomicU64::new(0),
             own_accesses: OwnAccesses::default(),
@@ -289,13 +292,6 @@ impl Core {
         self.finished_by_default() + further
     }
 
-    /// Whether all tasks have ended that were submitted before the call.
-    pub(crate) fn is_idle(&self) -> bool {
-        // Finished ones first: of those that were there, none is missing then.
-        let finished = self.finished();
-        finished == self.submitted()
-    }
-
     /// Number of tasks of the default context finished.
     fn finished_by_default(&self) -> u64 {
         let by_workers: u64 = self.counters.iter().map(|counters| counters.finished.load(Acquire)).sum();
@@ -356,11 +352,16 @@ impl Core {
         self.backend.memories.as_ref()?.device_of(worker)
     }
 
-    /// Whether nothing is left to do. The number of finished tasks is read before the number of submitted ones: both
-    /// only grow, so if they are equal, nothing was left between the two reads.
-    pub(crate) fn is_finished(&self) -> bool {
+    /// The number of tasks so far, if nothing is left to do. The number of finished tasks is read before the number of
+    /// submitted ones: both only grow, so if they are equal, nothing was left between the two reads.
+    fn all_finished(&self) -> Option<u64> {
         let finished = self.finished();
-        finished == self.submitted()
+        (finished == self.submitted()).then_some(finished)
+    }
+
+    /// Whether nothing is left to do.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.all_finished().is_some()
     }
 
     /// [Place](place_of) of the task that this thread executes as this worker, or as the leader of its team.
@@ -374,6 +375,21 @@ impl Core {
         if self.outcomes.is_awaited() && (self.is_finished() || self.outcomes.is_default_awaited()) {
             self.outcomes.tell();
         }
+    }
+
+    /// Notes that all tasks so far have ended, if that is so: who follows them in the order of their data need not look
+    /// at them, which lie in no cache any more when a program submits its next tasks after it has waited for all.
+    pub(crate) fn note_ended(&self) {
+        if let Some(finished) = self.all_finished() {
+            self.ended_up_to.fetch_max(finished, AcqRel);
+        }
+    }
+
+    /// Whether the task of this sequence had ended when the program last waited for all tasks. What it wrote is seen
+    /// then.
+    #[inline(always)]
+    pub(crate) fn has_long_ended(&self, sequence: u64) -> bool {
+        sequence <= self.ended_up_to.load(Acquire)
     }
 
     /// Whether a task has ended.

@@ -84,6 +84,7 @@ impl Core {
         if !self.is_finished() {
             self.wait_until(None, Looks::Seldom, || self.is_finished())?;
         }
+        self.note_ended();
         self.stall_is_told.store(false, Relaxed);
         self.report_failures(None)
     }

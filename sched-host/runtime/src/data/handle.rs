@@ -71,7 +71,7 @@ impl<T> LetGo<Value<T>> for Head<T> {
 fn keep<T: Send + Sync + 'static>(last: Last<Head<T>, Value<T>>) {
     // Without a runtime there are no tasks.
     let Some(core) = last.head().core.upgrade() else { return };
-    if core.is_idle() {
+    if core.is_finished() {
         return;
     }
     let header = Arc::clone(&last.head().header);

@@ -6,7 +6,7 @@ use super::submit::TaskRef;
 use crate::core::{Core, NO_CODELET, TaskPlace};
 use crate::data::DataHeader;
 use crate::recording::OF_RECORDINGS;
-use sched_core::ArchSet;
+use sched_core::{ArchSet, fetch_to_write};
 use sched_graph::{AccessMode, AccessOrder, ContextId};
 use sched_sync::sole::Right;
 use sched_tree::Phase;
@@ -59,6 +59,8 @@ impl Core {
     /// Makes a task wait for another one, unless that has ended. Returns whether it waits.
     pub(crate) fn link(&self, before: TaskKey, dependent: Dependent) -> bool {
         let TaskPlace { slot, record } = self.place(before.slot);
+        // The processor does not read ahead of the lock there.
+        fetch_to_write(record);
         record.link(&slot.head().sequence, before.sequence, dependent)
     }
 
@@ -104,7 +106,7 @@ impl Core {
             if seen.is_again(before.sequence) {
                 continue;
             }
-            if self.link(before, Dependent::new(key.slot, true)) {
+            if !self.has_long_ended(before.sequence) && self.link(before, Dependent::new(key.slot, true)) {
                 links += 1;
             } else {
                 // It has ended. If it failed, this task is cancelled.
@@ -118,13 +120,13 @@ impl Core {
         let named = *standing.unwrap_or(&key);
         let mut access = |order: &mut AccessOrder<TaskKey>, mode| {
             let link = |before: TaskKey| {
-                if !seen.is_again(before.sequence) {
+                if !self.has_long_ended(before.sequence) && !seen.is_again(before.sequence) {
                     links += u32::from(self.link(before, Dependent::new(key.slot, false)));
                 }
             };
             let is_over = |old: TaskKey| match STANDS && old.sequence & OF_RECORDINGS != 0 {
                 true => self.is_left(old),
-                false => self.is_ended(old),
+                false => self.has_long_ended(old.sequence) || self.is_ended(old),
             };
             order.access(named, mode, link, is_over);
         };

@@ -62,16 +62,19 @@ impl Core {
         place.slot.set_phase(Phase::Waiting);
         for (group, order) in groups.iter().zip(&mut orders) {
             for (part, mode) in *group {
-                let wait_for = |before| {
+                let wait_for = |before: TaskKey| {
                     // A part without elements is behind the whole, which the task may name too.
                     if before == key {
                         return true;
                     }
-                    let waits = self.link(before, Dependent::new(key.slot, false));
+                    let waits =
+                        !self.has_long_ended(before.sequence) && self.link(before, Dependent::new(key.slot, false));
                     links += u32::from(waits);
                     waits
                 };
-                order.access(key, part.id, *mode, wait_for, |old| self.is_ended(old));
+                order.access(key, part.id, *mode, wait_for, |old| {
+                    self.has_long_ended(old.sequence) || self.is_ended(old)
+                });
             }
         }
         (key, links)
