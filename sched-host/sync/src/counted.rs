@@ -201,25 +201,30 @@ impl<S: LetGo<V>, V> Counted<S, V> {
         // SAFETY: the box is there as long as references are.
         unsafe { self.bare().as_ref() }
     }
+}
 
-    /// Lets the value go, after its last owner.
-    #[cold]
-    #[inline(never)]
-    fn let_go(&mut self) {
-        // What other owners did, `made` among it, comes before.
-        fence(Acquire);
-        S::let_go(Last(self.bare(), PhantomData));
-    }
+// By value, so that references can stay in registers, where something may drop them.
 
-    /// Drops the value with its last use.
-    #[cold]
-    #[inline(never)]
-    fn end_last(&mut self) {
-        // What others did with it comes before.
-        fence(Acquire);
-        // SAFETY: neither owners nor uses are left, nor is it kept.
-        unsafe { destroy(self.bare()) };
-    }
+/// Lets a value go, after its last owner.
+#[cold]
+#[inline(never)]
+fn let_go<S: LetGo<V>, V>(place: NonNull<Place<S, V>>) {
+    // What other owners did, `made` among it, comes before.
+    fence(Acquire);
+    S::let_go(Last(place, PhantomData));
+}
+
+/// Drops a value with its last use.
+///
+/// # Safety
+/// Neither owners nor uses are left, nor is it kept.
+#[cold]
+#[inline(never)]
+unsafe fn end_last<S, V>(place: NonNull<Place<S, V>>) {
+    // What others did with it comes before.
+    fence(Acquire);
+    // SAFETY: see above.
+    unsafe { destroy(place) };
 }
 
 /// Drops a value.
@@ -277,12 +282,13 @@ impl<S: LetGo<V>, V> Drop for Counted<S, V> {
             LOAN => {}
             USE => {
                 if self.place().used.ended.fetch_add(1, Release) == u64::MAX {
-                    self.end_last();
+                    // SAFETY: this was the last use, and there is no owner, nor is it kept: those count for more.
+                    unsafe { end_last(self.bare()) };
                 }
             }
             _ => {
                 if self.place().owners.fetch_sub(1, Release) == 1 {
-                    self.let_go();
+                    let_go(self.bare());
                 }
             }
         }

@@ -261,10 +261,12 @@ macro_rules! access_list {
                 $($access::each($value, visitor);)*
             }
 
+            #[inline(always)]
             fn guards(($($value,)*): &Self::Handles, worker: WorkerId, begun: Begun) -> Self::Guards<'_> {
                 ($($access::guard($value, worker, begun),)*)
             }
 
+            #[inline(always)]
             fn views<'g>(($($value,)*): &'g mut Self::Guards<'_>) -> Self::Views<'g> {
                 ($($access::view($value),)*)
             }

@@ -79,21 +79,21 @@ impl<L: AccessList, P: Send + 'static> CodeletInner<L, P> {
     }
 }
 
-/// Stores the kernel and the arguments of a task in `place`, in the existing box if it fits.
+/// Stores the kernel and the `arguments` of a task in `place`, in the existing box if it fits.
+// Arguments are made where they are stored: made before, they would go through memory.
 #[inline(always)]
 pub(crate) fn put_job<L: AccessList, P: Send + 'static>(
     place: &mut Option<Box<dyn Job>>,
     codelet: &Codelet<L, P>,
-    handles: L::Handles,
-    params: P,
+    arguments: impl FnOnce() -> (L::Handles, P),
 ) {
     let job = place.as_mut().map(|job| &mut **job as &mut dyn Any);
     if let Some(job) = job.and_then(|job| job.downcast_mut::<TypedJob<L, P>>()) {
         if !Arc::ptr_eq(&job.codelet, &codelet.inner) {
             job.codelet = Arc::clone(&codelet.inner);
         }
-        job.arguments = Some((handles, params));
+        job.arguments = Some(arguments());
     } else {
-        *place = Some(Box::new(TypedJob { codelet: Arc::clone(&codelet.inner), arguments: Some((handles, params)) }));
+        *place = Some(Box::new(TypedJob { codelet: Arc::clone(&codelet.inner), arguments: Some(arguments()) }));
     }
 }

@@ -206,7 +206,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         let record = place.record;
         {
             let mut body = record.body.lock();
-            put_job(&mut body.job, self.codelet, L::lend(self.data, &InOrder(())), self.params);
+            put_job(&mut body.job, self.codelet, || (L::lend(self.data, &InOrder(())), self.params));
             if let Some(rare) = rare {
                 body.add_rare(record, rare);
             }
