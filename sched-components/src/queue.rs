@@ -177,12 +177,13 @@ impl<T> TaskQueue<T> {
         self.find_and_pop(eligible)
     }
 
-    /// The first task of all and its expected length, if it is `eligible`.
+    /// The first task of the highest priority, or the `NEWEST`, and its expected length, if it is `eligible`.
     #[inline(always)]
-    fn pop_first(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, u64)> {
-        let is_eligible = self.main.get(0).is_some_and(|first| eligible(&first.task));
+    fn pop_end<const NEWEST: bool>(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, u64)> {
+        let index = if NEWEST { self.main.len().wrapping_sub(1) } else { 0 };
+        let is_eligible = self.main.get(index).is_some_and(|entry| eligible(&entry.task));
         is_eligible.then(|| {
-            let (task, place) = self.take_main(0);
+            let (task, place) = self.take_main(index);
             (task, place.expected)
         })
     }

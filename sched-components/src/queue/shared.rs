@@ -186,11 +186,29 @@ impl<T, B> SharedQueue<T, B> {
 
     /// [`pop`](Self::pop) of a task that will not be put back.
     #[inline(always)]
-    pub(crate) fn pop_for_good(&self, mut eligible: impl FnMut(&T) -> bool, changed: impl FnOnce(Change)) -> Option<T> {
+    pub(crate) fn pop_for_good(&self, eligible: impl FnMut(&T) -> bool, changed: impl FnOnce(Change)) -> Option<T> {
         // The look alone would share the line with who popped last, and the lock ask for it again.
         fetch_to_write(&self.queue.0.len);
+        self.take_for_good::<false>(eligible, changed)
+    }
+
+    /// [`pop_newest`](Self::pop_newest) of a task that will not be put back.
+    #[inline(always)]
+    pub(crate) fn pop_newest_for_good(&self, eligible: impl FnMut(&T) -> bool) -> Option<T> {
+        self.take_for_good::<true>(eligible, |_| ())
+    }
+
+    #[inline(always)]
+    fn take_for_good<const NEWEST: bool>(
+        &self,
+        mut eligible: impl FnMut(&T) -> bool,
+        changed: impl FnOnce(Change),
+    ) -> Option<T> {
         if self.is_empty() {
             return None;
+        }
+        if NEWEST {
+            self.fetch_for_newest();
         }
         let mut queue = self.queue.0.tasks.lock();
         if queue.len() == 0 || self.is_ranked.load(Acquire) {
@@ -198,17 +216,28 @@ impl<T, B> SharedQueue<T, B> {
         }
         // Apart from the other ways to pop, which return a task through memory: written there in small pieces and read
         // in large ones, it would make the processor wait.
-        if let Some((task, expected)) = queue.pop_first(&mut eligible) {
+        if let Some((task, expected)) = queue.pop_end::<NEWEST>(&mut eligible) {
             self.note_taken(&queue, expected, changed);
             return Some(task);
         }
         drop(queue);
-        self.find_for_good(eligible, changed)
+        self.find_for_good::<NEWEST>(eligible, changed)
     }
 
     #[inline(never)]
-    fn find_for_good(&self, eligible: impl FnMut(&T) -> bool, changed: impl FnOnce(Change)) -> Option<T> {
-        self.pop(eligible, changed).map(|(task, _)| task)
+    fn find_for_good<const NEWEST: bool>(
+        &self,
+        eligible: impl FnMut(&T) -> bool,
+        changed: impl FnOnce(Change),
+    ) -> Option<T> {
+        self.take::<NEWEST>(eligible, changed).map(|(task, _)| task)
+    }
+
+    /// The processor does not read ahead of the lock, and this queue may be one of a thousand.
+    #[inline(always)]
+    fn fetch_for_newest(&self) {
+        fetch_ahead(&self.is_ranked);
+        fetch_ahead(&self.queue.0.expected);
     }
 
     /// Takes the last `eligible` task of the highest priority that has one.
@@ -227,9 +256,7 @@ impl<T, B> SharedQueue<T, B> {
             return None;
         }
         if NEWEST {
-            // The processor does not read ahead of the lock, and this queue may be one of a thousand.
-            fetch_ahead(&self.is_ranked);
-            fetch_ahead(&self.queue.0.expected);
+            self.fetch_for_newest();
         }
         let mut queue = self.queue.0.tasks.lock();
         let mut is_all = queue.len() == 0 || self.is_ranked.load(Acquire);

@@ -81,6 +81,19 @@ impl WorkStealing {
         own.map(|own| (own, true)).or_else(|| Some((lanes.turn().find(able)?, false)))
     }
 
+    /// [`take`](Self::take) of a task that will not be put back.
+    #[inline(always)]
+    fn take_for_good(&self, node: Node<'_>, lanes: &Lanes, to: Child) -> Option<Task> {
+        let archs = self.facts.of(node).archs();
+        // Where the host has to be asked about each task, one may have to be put back.
+        if !archs.is_empty()
+            && let Some(task) = lanes.lane(to)?.pop_for_good(|held| held.is_for(node, archs))
+        {
+            return Some(task);
+        }
+        self.take(node, lanes, to).map(|(task, _)| task)
+    }
+
     /// A task for the requesting worker: from the queue of `to`, or stolen.
     fn take(&self, node: Node<'_>, lanes: &Lanes, to: Child) -> Option<(Task, lane::From)> {
         let archs = self.facts.of(node).archs();
@@ -118,7 +131,7 @@ impl WorkStealing {
     /// that is sent to a child by somebody else may be out at the moment.
     #[inline(never)]
     fn last_look(&self, node: Node<'_>, lanes: &Lanes, to: Child) -> Option<Task> {
-        let take = || self.take(node, lanes, to).map(|(task, _)| task);
+        let take = || self.take_for_good(node, lanes, to);
         if !self.looks.are_counted() {
             return if node.parents().len() > 0 { take() } else { None };
         }
@@ -150,7 +163,7 @@ impl Component for WorkStealing {
 
     fn pull_task(&self, node: Node<'_>, to: Child) -> Option<Task> {
         let lanes = self.lanes(node);
-        let task = self.take(node, lanes, to).map(|(task, _)| task);
+        let task = self.take_for_good(node, lanes, to);
         task.or_else(|| node.pull_from_parents()).or_else(|| self.last_look(node, lanes, to))
     }
 

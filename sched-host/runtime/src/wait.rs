@@ -59,7 +59,10 @@ impl Core {
                 self.stall_is_told.store(true, Relaxed);
                 Err(RunError::Stalled(report))
             }
-            None => Ok(()),
+            None => {
+                self.note_ended();
+                Ok(())
+            }
         }
     }
 

@@ -63,6 +63,12 @@ impl Lane {
         self.queue.pop_newest(eligible).map(|(held, place)| (held.task, place))
     }
 
+    /// [`pop`](Self::pop) of a task that will not be put back.
+    #[inline(always)]
+    pub(super) fn pop_for_good(&self, eligible: impl FnMut(&Held) -> bool) -> Option<Task> {
+        self.queue.pop_newest_for_good(eligible).map(|held| held.task)
+    }
+
     /// For a thief: takes the first task of the highest priority.
     fn steal(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
         self.queue.pop(eligible, |_| ()).map(|(held, place)| (held.task, place))
