@@ -105,6 +105,7 @@ mod coming;
 mod execution;
 mod experience;
 mod flows;
+mod list;
 mod network;
 mod outlook;
 mod planner;

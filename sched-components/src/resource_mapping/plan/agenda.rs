@@ -66,6 +66,15 @@ enum Occasion {
     Refuted,
 }
 
+/// Who asks for the task to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Caller {
+    /// Somebody who pushes tasks, and may push more.
+    Pushes,
+    /// Somebody who looks for a task.
+    Pulls,
+}
+
 /// A task in the plan of a lane.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
@@ -287,14 +296,15 @@ impl Agenda {
         let more = (AT_FULL_EFFORT / count).sqrt().clamp(1.0, MOST_MORE);
         let mut search = Search::new(&outlook, Dice(node.random()));
         let mut tried = share;
-        if occasion == Occasion::Refuted
-            && let Some(present) = self.present(&outlook)
-        {
-            if outlook.is_close && self.experience.is_scattered() {
-                search.expect_deviations(self.experience.spread());
+        // Few plans are tried where nothing is new: the present one stays unless one of them is better.
+        if let Some(present) = self.present(&outlook) {
+            if occasion == Occasion::Refuted {
+                if outlook.is_close && self.experience.is_scattered() {
+                    search.expect_deviations(self.experience.spread());
+                }
+                tried = tried.max(REPAIR);
             }
             search.resume(&self.habits, &present);
-            tried = tried.max(REPAIR);
         }
         search.begin(&self.habits, share * (2.0 * effort).min(1.0), |search| took() <= most(search));
         let tries = limits.effort as f64 * more * tried * effort;
@@ -423,8 +433,14 @@ impl Agenda {
     }
 
     /// The task to send now, and its lane: the one that starts first in the plan of those whose turn it is. Each lane
-    /// gets its tasks in the plan's order.
-    pub(super) fn next(&self, now: u64, lead: u64, asks: impl Fn(Child) -> bool) -> Option<(u64, usize)> {
+    /// gets its tasks in the plan's order. `caller`: who asks.
+    pub(super) fn next(
+        &self,
+        now: u64,
+        lead: u64,
+        caller: Caller,
+        asks: impl Fn(Child) -> bool,
+    ) -> Option<(u64, usize)> {
         let of = |lane: usize| {
             let Lane { child, free, .. } = self.lanes[lane];
             let next = self.head(lane, now)?;
@@ -435,9 +451,22 @@ impl Agenda {
         match first.filter(|(start, ..)| *start <= self.coming.first(now)) {
             Some((_, sequence, lane)) => Some((sequence, lane)),
             // No sent task is under way, so nothing might call again: send any ready task.
-            None if self.sent.is_empty() => self.first_held(),
+            None if self.sent.is_empty() && !self.awaits_urgent(now, caller) => self.first_held(),
             None => None,
         }
+    }
+
+    /// Whether what is about to be pushed comes first, although no sent task is under way.
+    fn awaits_urgent(&self, now: u64, caller: Caller) -> bool {
+        caller == Caller::Pushes && self.coming.first(now) != u64::MAX
+    }
+
+    /// The child of a ready task that [awaits](Self::awaits_urgent) others. Its workers have to look, in case these do
+    /// not come.
+    pub(super) fn withheld(&self, now: u64) -> Option<Child> {
+        let awaits = self.sent.is_empty() && self.awaits_urgent(now, Caller::Pushes);
+        let (_, lane) = awaits.then(|| self.first_held()).flatten()?;
+        Some(self.lanes[lane].child)
     }
 
     fn first_held(&self) -> Option<(u64, usize)> {

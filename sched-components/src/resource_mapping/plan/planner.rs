@@ -1,6 +1,6 @@
 //! The ready tasks where they are planned: each is sent to its worker when its turn comes.
 
-use super::agenda::{Agenda, Limits};
+use super::agenda::{Agenda, Caller, Limits};
 use crate::queue::nanos;
 use crate::resource_mapping::completion::{Weights, least_loaded};
 use crate::resource_mapping::turn::Turn;
@@ -58,21 +58,21 @@ impl Planner {
         arrived.extend(tasks);
         self.len.fetch_add(arrived.len() - before, AcqRel);
         drop(arrived);
-        self.progress(node, submitted);
+        self.turn.take(|| self.work(node, submitted, Caller::Pushes));
     }
 
     /// Takes the first task of the plan for a worker that pulls for this child.
     pub(super) fn pull(&self, node: Node<'_>, submitted: Submitted<'_>, to: Child) -> Option<Task> {
         let first = || {
-            self.work(node, submitted);
+            self.work(node, submitted, Caller::Pulls);
             self.take(node, submitted, to)
         };
-        self.turn.pull(first, || self.work(node, submitted))
+        self.turn.pull(first, || self.work(node, submitted, Caller::Pulls))
     }
 
     /// Sends the tasks whose turn has come. Returns whether any was accepted.
     pub(super) fn progress(&self, node: Node<'_>, submitted: Submitted<'_>) -> bool {
-        self.turn.take(|| self.work(node, submitted))
+        self.turn.take(|| self.work(node, submitted, Caller::Pulls))
     }
 
     /// Takes note that a child has room.
@@ -105,7 +105,7 @@ impl Planner {
         task.set_priority(self.order.fetch_sub(1, Relaxed));
     }
 
-    fn work(&self, node: Node<'_>, submitted: Submitted<'_>) -> bool {
+    fn work(&self, node: Node<'_>, submitted: Submitted<'_>, caller: Caller) -> bool {
         if self.len.load(Acquire) == 0 {
             return false;
         }
@@ -115,18 +115,22 @@ impl Planner {
         agenda.forget_ended(submitted);
         let mut moved = false;
         loop {
-            let (go_on, taken) = self.step(node, submitted, &mut agenda);
+            let (go_on, taken) = self.step(node, submitted, &mut agenda, caller);
             moved |= taken;
             if !go_on {
                 break;
             }
         }
+        let withheld = if caller == Caller::Pushes { agenda.withheld(node.now().as_nanos()) } else { None };
         *self.agenda.lock() = agenda;
+        if let Some(child) = withheld {
+            node.child_can_pull(child);
+        }
         moved
     }
 
     /// Sends at most one task. Returns whether to continue, and whether the task was accepted.
-    fn step(&self, node: Node<'_>, submitted: Submitted<'_>, agenda: &mut Agenda) -> (bool, bool) {
+    fn step(&self, node: Node<'_>, submitted: Submitted<'_>, agenda: &mut Agenda, caller: Caller) -> (bool, bool) {
         let arrived = std::mem::take(&mut *self.arrived.lock());
         agenda.receive(arrived);
         if agenda.held.is_empty() {
@@ -145,7 +149,7 @@ impl Planner {
         }
         let asking = self.asking.lock().clone();
         let asks = |child: Child| settled && asking.get(child.0 as usize).is_some_and(|asking| *asking > 0);
-        match agenda.next(now, self.limits.lead, asks) {
+        match agenda.next(now, self.limits.lead, caller, asks) {
             Some((sequence, lane)) => self.send(node, submitted, agenda, sequence, lane),
             None => self.send_unpredicted(node, agenda),
         }

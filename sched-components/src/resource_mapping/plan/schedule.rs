@@ -32,6 +32,8 @@ pub(super) struct Taste {
     pub(super) at_once: bool,
     /// Whether transfers share links at each moment in that plan, rather than follow each other.
     pub(super) shares: bool,
+    /// Whether free lanes choose, where they are equal ([`list`](Schedule::list)).
+    pub(super) late: bool,
 }
 
 impl Taste {
@@ -53,7 +55,11 @@ impl Taste {
 #[derive(Default, Debug)]
 pub(super) struct Scratch {
     pub(super) waits: Vec<u32>,
-    heap: BinaryHeap<(Key, std::cmp::Reverse<usize>)>,
+    /// Tasks by their keys.
+    pub(super) heap: BinaryHeap<(Key, std::cmp::Reverse<usize>)>,
+    /// Tasks that have been placed, by their ends; and lanes, by when they are free.
+    pub(super) ending: BinaryHeap<std::cmp::Reverse<(u64, usize)>>,
+    pub(super) idle: BinaryHeap<std::cmp::Reverse<(u64, usize)>>,
     /// The idle intervals of each lane, in order.
     gaps: Vec<Vec<(u64, u64)>>,
     pub(super) copies: Vec<u64>,
@@ -140,7 +146,7 @@ impl Schedule {
     }
 
     /// Places the tasks that were sent on their lanes.
-    fn place_sent(&mut self, outlook: &Outlook, copies: &mut [u64]) {
+    pub(super) fn place_sent(&mut self, outlook: &Outlook, copies: &mut [u64]) {
         for (task, lane, end) in &outlook.sent {
             self.lanes[*task] = *lane;
             self.ends[*task] = *end;

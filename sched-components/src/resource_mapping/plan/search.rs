@@ -56,19 +56,23 @@ const HAULS: [f64; 5] = [0.0, 0.3, 1.0, 2.0, 4.0];
 struct Start {
     at_once: bool,
     shares: bool,
+    late: bool,
     haul: f64,
     owned: Option<f64>,
 }
 
 /// A plan by HEFT.
 const fn ahead(haul: f64, owned: Option<f64>) -> Start {
-    Start { at_once: false, shares: false, haul, owned }
+    Start { at_once: false, shares: false, late: false, haul, owned }
 }
 
 /// A plan by a dispatcher that knows the links.
 const fn at_once(shares: bool, haul: f64, owned: Option<f64>) -> Start {
-    Start { at_once: true, shares, haul, owned }
+    Start { at_once: true, shares, late: false, haul, owned }
 }
+
+/// A plan by list scheduling.
+const LISTED: Start = Start { at_once: false, shares: false, late: true, haul: 0.0, owned: None };
 
 /// The first plans: those of HEFT, of a dispatcher that knows the links, and of the owners of the data.
 const STARTS: [Start; 11] = [
@@ -120,6 +124,8 @@ pub(super) struct Search<'a> {
     expected: f64,
     taste: Taste,
     ranks: [Vec<f64>; 3],
+    /// Whether all lanes are equal, so that only the order of the tasks makes a difference.
+    is_uniform: bool,
 }
 
 impl<'a> Search<'a> {
@@ -143,7 +149,9 @@ impl<'a> Search<'a> {
             haul: 0.0,
             at_once: false,
             shares: false,
+            late: false,
         };
+        let is_uniform = outlook.is_uniform();
         Search {
             outlook,
             dice,
@@ -156,6 +164,7 @@ impl<'a> Search<'a> {
             expected: f64::INFINITY,
             taste,
             ranks,
+            is_uniform,
         }
     }
 
@@ -172,6 +181,8 @@ impl<'a> Search<'a> {
         let most = (outlook.now as f64 + expected * PROMISING) as u64;
         if at_once {
             self.trial.dispatch(outlook, &taste, most, &mut self.scratch);
+        } else if taste.late && !fixed {
+            self.trial.list(outlook, &taste, &mut self.scratch);
         } else {
             let fixed = fixed.then_some(&self.best.lanes[..]);
             self.draft.choose(outlook, &taste, fixed, &mut self.scratch);
@@ -218,7 +229,9 @@ impl<'a> Search<'a> {
         let count = ((STARTS.len() as f64 * 2.0 * fresh).ceil() as usize).max(2);
         let fresh = |start: &Start| Habits { start: *start, ..Habits::default() };
         let known = before.by_kind.iter().any(|liking| *liking != 0.0) || before.start != Start::default();
-        for habits in known.then(|| before.clone()).into_iter().chain(STARTS.iter().take(count).map(fresh)) {
+        let listed = self.is_uniform.then(|| fresh(&LISTED));
+        let first = known.then(|| before.clone()).into_iter().chain(listed);
+        for habits in first.chain(STARTS.iter().take(count).map(fresh)) {
             if habits.start.owned.is_some() && !self.outlook.has_owners() {
                 continue;
             }
@@ -250,30 +263,35 @@ impl<'a> Search<'a> {
     fn taste_of(&self, habits: &Habits, rank: usize) -> Taste {
         let mut by_kind = vec![0.0; self.taste.by_kind.len()];
         by_kind.iter_mut().zip(&habits.by_kind).for_each(|(liking, before)| *liking = *before);
-        let Start { at_once, shares, haul, owned } = habits.start;
+        let Start { at_once, shares, late, haul, owned } = habits.start;
+        // Lanes that were equal may not be so any more.
+        let late = late && self.is_uniform;
         let by_task = vec![0.0; self.taste.by_task.len()];
-        Taste { keys: self.ranks[rank].clone(), by_kind, by_task, owned, haul, at_once, shares }
+        Taste { keys: self.ranks[rank].clone(), by_kind, by_task, owned, haul, at_once, shares, late }
     }
 
     /// The best plan, and the habits that led to it.
     pub(super) fn finish(self) -> (Schedule, Habits) {
-        let Taste { at_once, shares, haul, owned, by_kind, .. } = self.taste;
-        (self.best, Habits { start: Start { at_once, shares, haul, owned }, by_kind })
+        let Taste { at_once, shares, late, haul, owned, by_kind, .. } = self.taste;
+        (self.best, Habits { start: Start { at_once, shares, late, haul, owned }, by_kind })
     }
 
     /// Makes `tries` tries.
     pub(super) fn improve(&mut self, tries: u64, goes_on: impl Fn(&Search<'a>) -> bool) {
+        let on_kinds = if self.is_uniform { 0.0 } else { ON_KINDS };
         for number in 0..tries {
             if !goes_on(self) {
                 break;
             }
             let mut next = self.taste.clone();
-            if (number as f64) < ON_KINDS * tries as f64 {
+            if (number as f64) < on_kinds * tries as f64 {
                 self.change_kinds(&mut next);
                 self.attempt(next, false);
             } else {
                 self.change_order(&mut next);
-                if self.dice.chance(0.5) {
+                if self.is_uniform {
+                    next.late = self.dice.chance(0.5);
+                } else if self.dice.chance(0.5) {
                     self.change_tasks(&mut next);
                 }
                 let fixed = self.dice.chance(0.3);

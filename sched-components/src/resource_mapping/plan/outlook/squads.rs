@@ -127,6 +127,7 @@ mod tests {
                 haul: 0.0,
                 at_once,
                 shares: false,
+        late: false,
             };
             let plan = |outlook: &Outlook| {
                 let (mut plan, mut scratch) = (Schedule::default(), Scratch::default());

@@ -1,6 +1,7 @@
 use super::super::coming::Coming;
 use super::super::schedule::{Schedule, Scratch, Taste};
 use super::*;
+use proptest::prelude::*;
 
 /// A lane for each of these classes of workers, each with a memory of its own, and one ready task, which takes so long
 /// on each. The last memory owns what it writes.
@@ -49,6 +50,7 @@ fn a_task_keeps_its_lane_although_it_is_not_to_leave_the_owner_of_its_data_any_m
         haul: 0.0,
         at_once: false,
         shares: false,
+        late: false,
     };
     let place = |owned, fixed: Option<&[usize]>| {
         let mut schedule = Schedule::default();
@@ -81,4 +83,86 @@ fn a_task_behind_any_number_of_others_that_take_no_time_is_about_to_be_pushed() 
     assert_eq!(coming.first(5), u64::MAX);
     coming.ended(0, 5);
     assert_eq!(coming.first(5), 7);
+}
+
+proptest! {
+    /// No lane is idle while a task is ready, and the most urgent one goes first.
+    #[test]
+    fn free_lanes_take_the_most_urgent_ready_task(
+        lengths in prop::collection::vec(prop_oneof![1 => Just(0), 9 => 1..20_u64], 1..40),
+        follows in prop::collection::vec(any::<[prop::sample::Index; 2]>(), 40),
+        keys in prop::collection::vec(0..50_u8, 40),
+        free in prop::collection::vec(0..30_u64, 1..6),
+    ) {
+        const NOW: u64 = 7;
+        let count = lengths.len();
+        let before = |task: usize| -> Vec<usize> {
+            let mut before: Vec<usize> = follows[task].iter().filter(|_| task > 0).map(|at| at.index(task)).collect();
+            before.sort_unstable();
+            before.dedup();
+            before
+        };
+        let followers = |task: usize| (0..count).filter(move |next| before(*next).contains(&task));
+        let mut successors = Vec::new();
+        let successors_of = (0..count).map(|task| {
+            let from = successors.len();
+            successors.extend(followers(task));
+            from..successors.len()
+        });
+        let successors_of = successors_of.collect();
+        let lane = |(number, free): (usize, &u64)| {
+            let (worker, child) = (WorkerId(number as u32), Child(number as u32));
+            Lane { worker, child, memory: 0, class: 0, free: *free }
+        };
+        let outlook = Outlook {
+            now: NOW,
+            lanes: free.iter().enumerate().map(lane).collect(),
+            classes: 1,
+            memories: 1,
+            sequences: (0..count as u64).collect(),
+            lengths: lengths.iter().flat_map(|length| vec![*length; free.len()]).collect(),
+            works: lengths.iter().map(|length| *length > 0).collect(),
+            is_sent: vec![false; count],
+            waits: (0..count).map(|task| before(task).len() as u32).collect(),
+            successors,
+            successors_of,
+            uses_of: vec![Range::default(); count],
+            ..Outlook::default()
+        };
+        prop_assert!(outlook.is_uniform());
+        let keys: Vec<f64> = keys[..count].iter().map(|key| f64::from(*key)).collect();
+        let taste = Taste {
+            keys: keys.clone(),
+            by_kind: vec![],
+            by_task: vec![],
+            owned: None,
+            haul: 0.0,
+            at_once: false,
+            shares: false,
+            late: true,
+        };
+        let mut plan = Schedule::default();
+        plan.list(&outlook, &taste, &mut Scratch::default());
+        let ready = |task: usize| before(task).iter().map(|before| plan.ends[*before]).fold(NOW, u64::max);
+        for task in 0..count {
+            prop_assert_eq!(plan.ends[task] - plan.starts[task], lengths[task]);
+            if lengths[task] == 0 {
+                prop_assert_eq!(plan.starts[task], ready(task));
+                continue;
+            }
+            prop_assert!(plan.starts[task] >= ready(task).max(free[plan.lanes[task]]));
+            // While it waits, all lanes are busy, and what they begin is at least as urgent.
+            for at in ready(task)..plan.starts[task] {
+                for (lane, free) in free.iter().enumerate() {
+                    let runs = |other: &usize| plan.lanes[*other] == lane && (plan.starts[*other]..plan.ends[*other]).contains(&at);
+                    let run = (0..count).filter(|other| lengths[*other] > 0).find(runs);
+                    prop_assert!(run.is_some() || at < *free, "lane {} is idle at {}", lane, at);
+                    if let Some(other) = run.filter(|other| plan.starts[*other] == at) {
+                        prop_assert!(keys[other] >= keys[task]);
+                    }
+                }
+            }
+        }
+        prop_assert_eq!(plan.end, plan.ends.iter().copied().fold(NOW, u64::max));
+    }
 }
