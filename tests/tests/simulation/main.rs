@@ -292,6 +292,35 @@ proptest! {
 }
 
 #[test]
+fn a_plan_is_kept_where_one_task_ends_and_its_followers_come_one_by_one() {
+    // On the core, behind the first task: one that can wait, and one that a long task on the device waits for.
+    let mut graph = TaskGraph::new("followers");
+    let kinds = [(Arch::CPU, 5), (Arch::CPU, 10), (Arch::CPU, 11), (Arch::CUDA, 50)].map(|(arch, length)| {
+        let kind = graph.add_kind(format!("takes {length} ms"));
+        Task { lengths: Lengths::default().with(arch, Duration::from_millis(length)), ..Task::new(kind) }
+    });
+    let [first, can_wait, urgent, long] = kinds;
+    let first = graph.add_task(first);
+    graph.add_task(can_wait.after(first));
+    let urgent = graph.add_task(urgent.after(first));
+    graph.add_task(long.after(urgent));
+    for (costs, overheads) in [("", ""), ("with costs", r#"overheads submission="1 us" push="1 us""#)] {
+        let machine = platform(&format!(
+            r#"memory "ram"
+            memory "gpu" device=#true
+            link "ram" "gpu" bandwidth="1 GB/s" latency="1 us"
+            workers "cpu" arch="cpu" memory="ram"
+            workers "gpu" arch="cuda" memory="gpu"
+            {overheads}"#
+        ));
+        let (outcome, log) = run(&graph, &machine, "tree-plan", 1).expect("it runs to the end");
+        let starts: Vec<u64> = times(&graph, &log).iter().map(|(start, ..)| *start).collect();
+        assert!(starts[2] < starts[1], "{costs}: {starts:?}");
+        assert!(outcome.makespan < Duration::from_micros(66_100), "{costs}: {:?}", outcome.makespan);
+    }
+}
+
+#[test]
 fn a_simulation_does_not_keep_the_graph() {
     let graph = Arc::new(cholesky(3, 100));
     let machine = find("numa-2x12").expect("it is shipped");

@@ -124,7 +124,10 @@ fn what_is_ready_goes_when_nothing_else_is_under_way() {
     rig.set_waits(urgent, first);
     rig.set_waits(long, urgent);
     push(&rig, other);
-    assert_eq!(rig.child_tasks(Child(1)), [other], "the first one may never come");
+    assert_eq!(rig.held(), [other], "the first one comes at once");
+    assert_eq!(rig.woken(), [WorkerId(1)], "it may never come");
+    rig.can_push(Child(1));
+    assert_eq!(rig.child_tasks(Child(1)), [other]);
 }
 
 #[test]
