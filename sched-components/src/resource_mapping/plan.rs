@@ -19,14 +19,15 @@
 //!
 //! **Another plan** is made by such a simulation itself: tasks choose when they become ready, and account for what
 //! their transfers would wait for. It is a dispatcher such as `heft` is, with the whole graph's upward ranks. Some
-//! plans charge transfers beyond the delay that they cause, since they delay others.
+//! plans charge transfers beyond the delay that they cause, since they delay others. Where all workers are equal and
+//! share a memory, a third is made by list scheduling: a worker that is free takes the most urgent ready task.
 //!
 //! **The search** varies the inputs of the decisions, not the decisions, so that each try is a valid plan. Four tries
 //! out of five change how much later a kind of tasks (those of equal lengths everywhere) prefers to end over being
 //! executed by some architecture: a few numbers, which shift hundreds of tasks at once. (Agullo and others gained much
 //! by hand with one such rule: `trsm` far from the diagonal goes to the cores.) The other tries perturb the order of
 //! the best plan, or that of the latest start times that it allows (justification), and let single tasks prefer or
-//! avoid an architecture.
+//! avoid an architecture. On equal workers only the order makes a difference, and all tries change that.
 //!
 //! **Owners.** Some of the first plans let the owner of the data compute ([`BlockCyclic`](super::BlockCyclic) has the
 //! map and the reasons), and the search goes on from the best of all. Where many devices share links, such a plan moves
@@ -46,8 +47,9 @@
 //! urgent. Small graphs get up to four times as many tries (`effort` is for 8192 tasks).
 //!
 //! Whoever ends a task pushes the tasks that waited for it one by one, in the order of their submission. Those that
-//! come at once are known, so less urgent ones wait for them, and data is fetched in the order of urgency. That is so
-//! under a virtual clock only: in a real run pushes take time, in which workers would be idle.
+//! come at once are known, so less urgent ones wait for them, and data is fetched in the order of urgency. Where nothing
+//! else is under way, a worker is woken to look, in case what should come does not. That is so under a virtual clock
+//! only: in a real run pushes take time, in which workers would be idle.
 //!
 //! **It learns what kernels take.** The ratios of real to expected lengths, by kind of task and worker, correct the
 //! lengths of later plans, and the rest of a plan is planned again when they change. Where kernels deviate, it is also
