@@ -378,14 +378,14 @@ impl Core {
     }
 
     /// Notes that all tasks so far have ended, if that is so: who follows them in the order of their data need not look
-    /// at them, which lie in no cache any more when a program has waited and submits its next tasks.
+    /// at them, which lie in no cache any more when a program has waited for all and submits its next tasks.
     pub(crate) fn note_ended(&self) {
         if let Some(finished) = self.all_finished() {
             self.ended_up_to.fetch_max(finished, AcqRel);
         }
     }
 
-    /// Whether the task of this sequence had ended when nothing was left after a wait. What it wrote is seen then.
+    /// Whether the task of this sequence had ended when the program last waited for all. What it wrote is seen then.
     #[inline(always)]
     pub(crate) fn has_long_ended(&self, sequence: u64) -> bool {
         sequence <= self.ended_up_to.load(Acquire)

@@ -59,10 +59,7 @@ impl Core {
                 self.stall_is_told.store(true, Relaxed);
                 Err(RunError::Stalled(report))
             }
-            None => {
-                self.note_ended();
-                Ok(())
-            }
+            None => Ok(()),
         }
     }
 
