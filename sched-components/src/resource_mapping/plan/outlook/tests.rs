@@ -154,7 +154,8 @@ proptest! {
             // While it waits, all lanes are busy, and what they begin is at least as urgent.
             for at in ready(task)..plan.starts[task] {
                 for (lane, free) in free.iter().enumerate() {
-                    let runs = |other: &usize| plan.lanes[*other] == lane && (plan.starts[*other]..plan.ends[*other]).contains(&at);
+                    let is_now = |other: usize| (plan.starts[other]..plan.ends[other]).contains(&at);
+                    let runs = |other: &usize| plan.lanes[*other] == lane && is_now(*other);
                     let run = (0..count).filter(|other| lengths[*other] > 0).find(runs);
                     prop_assert!(run.is_some() || at < *free, "lane {} is idle at {}", lane, at);
                     if let Some(other) = run.filter(|other| plan.starts[*other] == at) {
