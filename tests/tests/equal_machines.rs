@@ -1,7 +1,9 @@
-//! Equal tasks on equal workers: every policy that uses models keeps all workers busy.
+//! Equal workers: every policy that uses models keeps all of them busy with equal tasks, and plans are no worse than what
+//! priorities do.
 
 use proptest::prelude::*;
 use sched_core::Arch;
+use sched_host::graph::generate::{cholesky, lu, qr};
 use sched_host::graph::{Lengths, Task, TaskGraph};
 use sched_host::policy::library;
 use sched_host::sim::{Platform, Simulation};
@@ -52,6 +54,28 @@ fn makespan(platform: &Platform, tasks: usize, policy: &str) -> Duration {
 fn as_many_tasks_as_workers_take_the_time_of_one() {
     for policy in policies_with_models() {
         assert_eq!(makespan(&machine(2, 12), 24, policy), LENGTH, "{policy}");
+    }
+}
+
+/// What a plan knows of tasks to come never makes it worse than going by priorities, on factorisations so small that each
+/// task counts.
+#[test]
+fn a_plan_for_equal_cores_is_no_longer_than_the_order_of_priorities() {
+    let flops = "kernel \"*\" { on \"c0\" gflops=10.0; }\nkernel \"tsmqr\" { on \"c0\" gflops=14.0; }\n";
+    for cores in 2..=4 {
+        let memory = "memory \"m0\"\n";
+        let text = format!(
+            "platform \"cores\" {{\n{memory}workers \"c0\" arch=\"cpu\" count={cores} memory=\"m0\"\n{flops}}}"
+        );
+        let platform = Platform::parse("cores.kdl", &text).expect("the text is sound");
+        for graph in [cholesky(4, 960), cholesky(5, 960), lu(4, 960), qr(4, 960), qr(5, 960)] {
+            let makespan = |policy| {
+                let simulation = Simulation::new(graph.clone(), platform.clone()).policy(policy);
+                simulation.registry(stock::registry(Vec::new())).run().expect("it runs to the end").makespan
+            };
+            let (plan, by_priority) = (makespan("tree-plan"), makespan("tree-prio"));
+            assert!(plan <= by_priority, "{} on {cores} cores: {plan:?}, {by_priority:?}", graph.name);
+        }
     }
 }
 
