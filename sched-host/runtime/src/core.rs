@@ -377,8 +377,8 @@ impl Core {
         }
     }
 
-    /// Notes that all tasks so far have ended, if that is so: who follows them in the order of their data need not look
-    /// at them, which lie in no cache any more when a program has waited for all and submits its next tasks.
+    /// Notes that all tasks so far have ended, if that is so. Tasks after them need not look at their slots, which lie in
+    /// no cache any more when a program has waited for all and goes on.
     pub(crate) fn note_ended(&self) {
         if let Some(finished) = self.all_finished() {
             self.ended_up_to.fetch_max(finished, AcqRel);
@@ -393,7 +393,7 @@ impl Core {
 
     /// Whether a task has ended.
     pub(crate) fn is_ended(&self, task: TaskKey) -> bool {
-        self.ledger.slot(task.slot).head().sequence.load(Acquire) != task.sequence
+        self.has_long_ended(task.sequence) || self.ledger.slot(task.slot).head().sequence.load(Acquire) != task.sequence
     }
 
     /// Restricts a task that is entered, and not submitted yet, to these places.

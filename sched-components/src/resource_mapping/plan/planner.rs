@@ -121,7 +121,7 @@ impl Planner {
                 break;
             }
         }
-        let withheld = if caller == Caller::Pushes { agenda.withheld(node.now().as_nanos()) } else { None };
+        let withheld = if caller == Caller::Pushes { agenda.withheld(|| node.now().as_nanos()) } else { None };
         *self.agenda.lock() = agenda;
         if let Some(child) = withheld {
             node.child_can_pull(child);

@@ -32,7 +32,7 @@ pub(super) struct Taste {
     pub(super) at_once: bool,
     /// Whether transfers share links at each moment in that plan, rather than follow each other.
     pub(super) shares: bool,
-    /// Whether free lanes choose, where they are equal ([`list`](Schedule::list)).
+    /// Whether free lanes choose, where they are equal ([`list`](Schedule::list)) and tasks do not choose `at_once`.
     pub(super) late: bool,
 }
 

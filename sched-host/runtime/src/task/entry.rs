@@ -126,7 +126,7 @@ impl Core {
             };
             let is_over = |old: TaskKey| match STANDS && old.sequence & OF_RECORDINGS != 0 {
                 true => self.is_left(old),
-                false => self.has_long_ended(old.sequence) || self.is_ended(old),
+                false => self.is_ended(old),
             };
             order.access(named, mode, link, is_over);
         };

@@ -72,9 +72,7 @@ impl Core {
                     links += u32::from(waits);
                     waits
                 };
-                order.access(key, part.id, *mode, wait_for, |old| {
-                    self.has_long_ended(old.sequence) || self.is_ended(old)
-                });
+                order.access(key, part.id, *mode, wait_for, |old| self.is_ended(old));
             }
         }
         (key, links)

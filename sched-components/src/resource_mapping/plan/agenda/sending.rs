@@ -8,18 +8,18 @@ use sched_core::{Child, Node, Submitted};
 /// the time that the lane has waited for that one.
 const PATIENCE: f64 = 4.0;
 
-/// Who asks for the task to send.
+/// What the component is called for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::resource_mapping::plan) enum Caller {
-    /// Somebody who pushes tasks, and may push more.
+    /// A task is pushed, and others may follow.
     Pushes,
-    /// Somebody who looks for a task.
+    /// A worker asks for a task, or a child has room.
     Pulls,
 }
 
 impl Agenda {
     /// The task to send now, and its lane: the one that starts first in the plan of those whose turn it is. Each lane
-    /// gets its tasks in the plan's order. `caller`: who asks.
+    /// gets its tasks in the plan's order.
     pub(in crate::resource_mapping::plan) fn next(
         &self,
         now: u64,
@@ -48,9 +48,9 @@ impl Agenda {
     }
 
     /// The child of a ready task that [awaits](Self::awaits_urgent) others. Its workers have to look, in case these do
-    /// not come.
-    pub(in crate::resource_mapping::plan) fn withheld(&self, now: u64) -> Option<Child> {
-        let awaits = self.sent.is_empty() && self.awaits_urgent(now, Caller::Pushes);
+    /// not come. Few pushes need `now` for that.
+    pub(in crate::resource_mapping::plan) fn withheld(&self, now: impl FnOnce() -> u64) -> Option<Child> {
+        let awaits = self.sent.is_empty() && !self.held.is_empty() && self.awaits_urgent(now(), Caller::Pushes);
         let (_, lane) = awaits.then(|| self.first_held()).flatten()?;
         Some(self.lanes[lane].child)
     }
