@@ -107,7 +107,9 @@ fn what_is_copied_in_vain_takes_no_memory() {
     let (x, y) = (runtime.array(vec![1.0; 8]), runtime.array(vec![1.0; 4]));
     let halves = x.partition(&Plan::ranges(2)).expect("it can be divided");
     let fill = fill(&runtime, On::Devices);
-    runtime.task_with(&fill, 2.0, (&halves[1],)).only_on(on(1)).submit().expect("it is taken");
+    let filled = runtime.task_with(&fill, 2.0, (&halves[1],)).only_on(on(1)).submit().expect("it is taken");
+    // A kernel that is under way would be lost with the device.
+    assert!(matches!(runtime.wait(filled), Ok(Outcome::Done)));
     let lose = kernel(&runtime, "__kernel void lose(…)", "lose");
     runtime.task(&lose, (&y,)).only_on(on(1)).submit().expect("it is taken");
     assert!(runtime.wait_all().is_err());
