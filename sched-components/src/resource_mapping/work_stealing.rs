@@ -44,6 +44,15 @@ pub struct WorkStealing {
 /// Number of tasks sent to a child that has room: one to execute, and one that waits for it.
 const SENT: usize = 2;
 
+/// What became of the tasks for a child that has room.
+enum Sent {
+    Some,
+    /// There was none that the requesting worker can execute.
+    None,
+    /// The child took none.
+    Refused,
+}
+
 impl Build for WorkStealing {
     const INFO: Info = Info::new(
         "work-stealing",
@@ -141,33 +150,8 @@ impl WorkStealing {
         task
     }
 
-    fn sum(&self, of: impl Fn(&Lane) -> u64) -> u64 {
-        self.lanes.get().map_or(0, |lanes| lanes.iter().map(of).fold(0, u64::saturating_add))
-    }
-}
-
-impl Component for WorkStealing {
-    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        let lanes = self.lanes(node);
-        let Some((child, by_owner)) = self.place(node, lanes, &task) else {
-            return Err(Refused::new(task, Refusal::NoWorker));
-        };
-        lanes.push(child, task, by_owner);
-        // The worker that pushes is awake. If it is alone in its child, only others can be asleep.
-        let awake = by_owner && lanes.lane(child).is_some_and(|lane| lane.worker().is_some());
-        if awake || !node.child_can_pull(child) {
-            node.children_can_pull();
-        }
-        Ok(())
-    }
-
-    fn pull_task(&self, node: Node<'_>, to: Child) -> Option<Task> {
-        let lanes = self.lanes(node);
-        let task = self.take_for_good(node, lanes, to);
-        task.or_else(|| node.pull_from_parents()).or_else(|| self.last_look(node, lanes, to))
-    }
-
-    fn can_push(&self, node: Node<'_>, to: Child) -> bool {
+    /// Sends tasks of its own to a child that has room, or a stolen one.
+    fn send(&self, node: Node<'_>, to: Child) -> Sent {
         let lanes = self.lanes(node);
         let look = self.looks.begin_to_send();
         let (from, put_back) = (Cell::new(None), Cell::new(false));
@@ -197,8 +181,52 @@ impl Component for WorkStealing {
             node.children_can_pull();
         }
         self.looks.end(look);
-        // The tasks here were refused; more of them would be too.
-        moved || (sent == 0 && node.parents_can_push())
+        match moved {
+            true => Sent::Some,
+            false if sent == 0 => Sent::None,
+            false => Sent::Refused,
+        }
+    }
+
+    fn sum(&self, of: impl Fn(&Lane) -> u64) -> u64 {
+        self.lanes.get().map_or(0, |lanes| lanes.iter().map(of).fold(0, u64::saturating_add))
+    }
+}
+
+impl Component for WorkStealing {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let lanes = self.lanes(node);
+        let Some((child, by_owner)) = self.place(node, lanes, &task) else {
+            return Err(Refused::new(task, Refusal::NoWorker));
+        };
+        lanes.push(child, task, by_owner);
+        // The worker that pushes is awake. If it is alone in its child, only others can be asleep.
+        let awake = by_owner && lanes.lane(child).is_some_and(|lane| lane.worker().is_some());
+        if awake || !node.child_can_pull(child) {
+            node.children_can_pull();
+        }
+        Ok(())
+    }
+
+    fn pull_task(&self, node: Node<'_>, to: Child) -> Option<Task> {
+        let lanes = self.lanes(node);
+        let task = self.take_for_good(node, lanes, to);
+        task.or_else(|| node.pull_from_parents()).or_else(|| self.last_look(node, lanes, to))
+    }
+
+    fn can_push(&self, node: Node<'_>, to: Child) -> bool {
+        match self.send(node, to) {
+            Sent::Some => true,
+            // The tasks here were refused; more of them would be too.
+            Sent::Refused => false,
+            // What the parents push stays here until it is sent on.
+            Sent::None => {
+                node.parents_can_push() && {
+                    self.send(node, to);
+                    true
+                }
+            }
+        }
     }
 
     fn notify_change_workers(&self, _node: Node<'_>) {

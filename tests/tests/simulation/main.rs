@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use sched_core::{
     Arch, Build, BuildError, Child, Component, Family, Info, MemoryNode, Node, Offer, Params, Push, WorkerId,
 };
-use sched_host::graph::generate::{Layered, cholesky, layered};
+use sched_host::graph::generate::{Layered, cholesky, independent, layered};
 use sched_host::graph::{AccessMode, Datum, Lengths, Task, TaskGraph, TaskId, Where, WontUse};
 use sched_host::memory::Reason;
 use sched_host::policy::library;
@@ -123,6 +123,8 @@ fn priorities_come_from_the_graph_or_from_the_longest_chain() {
     assert_eq!(["upward-rank", "critical-path"].map(makespan), [0.008; 2]);
     let ran = program::sched(&["simulate", "lu", "--width", "3"]);
     assert!(ran.code == 1 && ran.err.contains("lu has no --width"), "{ran:?}");
+    let ran = program::sched(&["simulate", "--graph", "lu"]);
+    assert!(ran.code == 1 && ran.err.contains("leave out `--graph` to generate `lu`"), "{ran:?}");
 }
 
 #[test]
@@ -131,6 +133,37 @@ fn workers_that_find_nothing_do_not_wake_each_other_for_ever() {
     for policy in ["tree-heft", "tree-dmda", "tree-heteroprio"] {
         let (outcome, _) = run(&cholesky(20, 960), &machine, policy, 0).expect("it runs to the end");
         assert!(outcome.events < 40 * outcome.tasks as u64, "{policy}: {} events", outcome.events);
+    }
+}
+
+/// A component that chooses, between a queue that asks it for nothing and queues that ask it for more when a worker
+/// looks: a worker that finds nothing then sleeps.
+#[test]
+fn tasks_pass_from_queues_to_queues_through_whoever_chooses() {
+    let chosen = [
+        "eager",
+        "random",
+        "work-stealing",
+        "eager-prio",
+        "eager-calibration",
+        "user-choice",
+        r#"eager { each "worker" { work-stealing { QUEUE } } }"#,
+        r#"eager { each "memory-node" { fifo ntasks-threshold=16 { work-stealing { each "worker" { QUEUE } } } } }"#,
+    ];
+    for chosen in chosen {
+        for queue in ["fifo", "prio", "fifo ntasks-threshold=1"] {
+            let queue = format!("{queue} {{ worker }}");
+            let below = match chosen.contains('{') {
+                true => chosen.replace("QUEUE", &queue),
+                false => format!(r#"{chosen} {{ each "worker" {{ {queue} }} }}"#),
+            };
+            for workers in 1..=3 {
+                let length = Duration::from_millis(1);
+                let (graph, machine) = (independent(5, length), Platform::flat(workers, length));
+                let outcome = run(&graph, &machine, &format!("fifo {{ {below} }}"), 1);
+                assert_eq!(outcome.map(|(outcome, _)| outcome.tasks).ok(), Some(5), "{below} on {workers} workers");
+            }
+        }
     }
 }
 
@@ -191,7 +224,7 @@ fn what_cannot_run_is_reported() {
     graph.add_task(Task::new(known));
     graph.add_task(Task::new(unknown));
     let error = run(&graph, &core_and_device(""), "tree-eager", 0).expect_err("nobody can run it");
-    insta::assert_snapshot!(error, @"the platform `test` cannot run `fats` (1 task, first task 1)");
+    insta::assert_snapshot!(error, @"the platform `test` cannot run `fats` (1 task, first task 2)");
     let help = miette::Diagnostic::help(&error).map(|help| help.to_string()).unwrap_or_default();
     assert!(help.starts_with("did you mean `fast` for `fats`?"), "{help}");
 
@@ -200,7 +233,7 @@ fn what_cannot_run_is_reported() {
     let data = graph.add_data(Datum::new(3_000_000));
     graph.add_task(Task::new(fast).access(data, AccessMode::Read));
     let error = run(&graph, &core_and_device(r#"size="1 MB""#), "tree-eager", 0).expect_err("it does not fit");
-    insta::assert_snapshot!(error, @"task 0 needs 3000000 bytes of the memory `gpu`, which has 1000000");
+    insta::assert_snapshot!(error, @"task 1 needs 3000000 bytes of the memory `gpu`, which has room for 1000000 beside the data at home there");
 }
 
 proptest! {
@@ -409,7 +442,7 @@ fn a_restricted_task_runs_where_it_may_under_every_policy() {
     graph.tasks[5].only = Some(Box::new(Where::workers([90, 91])));
     let error = run(&graph, &machine, "tree-eager", 7).expect_err("there is no such worker").to_string();
     let kind = &graph.kind_of(&graph.tasks[5]).name;
-    let expected = format!("1 task of kind `{kind}` (first task 5, restricted to 90-91)");
+    let expected = format!("1 task of kind `{kind}` (first task 6, restricted to 90-91)");
     assert_eq!(error, format!("no worker of the platform `cpu9-gpu3` may execute {expected}"));
 }
 
