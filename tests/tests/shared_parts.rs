@@ -204,7 +204,11 @@ fn a_shared_component_that_fails_is_passed_by_in_all_contexts() {
     for what in ["panic in push", "panic in pull", "panic after storing"] {
         let runtime = start(3);
         let part = format!(r#"bad what="{what}" after=20 stores=#true {{ eager {{ each "worker" {{ worker }} }} }}"#);
+        // Idle workers pull too, and the part must not fail before both contexts have it.
+        let hold = Hold::new(&runtime);
+        let held = [hold.worker(), hold.worker(), hold.worker()];
         let (a, b) = (context(&runtime, "a", &over(&part), [0, 1]), context(&runtime, "b", &over(&part), [1, 2]));
+        drop(held);
         let runs = [a.with(|| submit_chains(&runtime, 100)), b.with(|| submit_chains(&runtime, 100))];
         runtime.wait_all().expect("every task runs");
         runs.iter().for_each(|runs| runs.assert_once(what));
