@@ -85,7 +85,7 @@ impl Lookahead for SimBackend {
 
     fn task(&self, task: u64) -> Option<(Stage, bool, usize, usize)> {
         let task = self.submitted_task(task)?;
-        let passes = !self.spec(task).runs;
+        let passes = !self.spec(task).runs();
         Some((self.progress.stage(task), passes, self.waiting_for(task).len(), self.accesses(task).len()))
     }
 

@@ -9,11 +9,11 @@ use super::lengths::{Lengths, NEVER, Row};
 use super::noise::Luck;
 use super::platform::{Platform, Worker};
 use super::power::Draws;
-use super::specs::{Spec, Specs};
+use super::specs::{Accesses, Spec, Specs};
 use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
 use sched_core::{Estimate, MemoryNode, Passage, Route, SharedSet, Time, WorkerId};
-use sched_graph::{Access, Dependencies, TaskGraph, TaskId};
+use sched_graph::{Dependencies, TaskGraph, TaskId};
 use sched_tree::{CostPlace, ExpectedCost, Services, TreeObserver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -161,8 +161,8 @@ impl SimBackend {
 
     /// Data accesses of a task.
     #[inline]
-    pub(super) fn accesses(&self, task: TaskId) -> &[Access] {
-        self.specs.accesses(&self.graph, task)
+    pub(super) fn accesses(&self, task: TaskId) -> Accesses<'_> {
+        self.specs.accesses(task)
     }
 
     /// Expected nanoseconds until the data of a task is on a memory node.

@@ -359,7 +359,7 @@ impl<'a> Engine<'a> {
         if self.mail.is_some() && self.takes_message(task, ready) {
             return true;
         }
-        if self.backend.spec(task).runs {
+        if self.backend.spec(task).runs() {
             return false;
         }
         self.report(Event::Passed { task: task.submitted() });

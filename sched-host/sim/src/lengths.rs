@@ -34,6 +34,8 @@ pub(super) struct Lengths {
     nanos: Vec<u64>,
     /// Architectures that can run the tasks of a row.
     archs: Vec<ArchSet>,
+    /// Footprint of a task of a row; 0 for none.
+    footprints: Vec<u32>,
     /// Maximum number of workers that can execute a task of a row together.
     widths: Vec<u16>,
     /// Longest execution time of a row.
@@ -100,6 +102,7 @@ impl Lengths {
             of_team,
             nanos: Vec::new(),
             archs: Vec::new(),
+            footprints: Vec::new(),
             widths: Vec::new(),
             longest: Vec::new(),
             shortest: Vec::new(),
@@ -169,6 +172,7 @@ impl Lengths {
         let sizes = self.teams.iter().map(|team| team.size).filter(|size| can(*size));
         let width = if archs.contains(Arch::CPU) { sizes.max().unwrap_or(1) } else { 1 };
         self.archs.push(archs);
+        self.footprints.push(task.footprint.unwrap_or(0));
         self.widths.push(width);
         let able = self.nanos[start..].iter().copied().filter(|nanos| *nanos != NEVER);
         self.shortest.push(able.min().unwrap_or(0));
@@ -180,6 +184,11 @@ impl Lengths {
 
     pub(super) fn archs(&self, row: Row) -> ArchSet {
         self.archs[row.index()]
+    }
+
+    /// Footprint of a task of a row; 0 for none.
+    pub(super) fn footprint(&self, row: Row) -> u32 {
+        self.footprints[row.index()]
     }
 
     /// Maximum number of workers that can execute a task of a row together.

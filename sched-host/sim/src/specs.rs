@@ -1,69 +1,177 @@
 //! What the simulation reads of each task again and again.
 //!
 //! A task of a graph takes several cache lines, and tasks are not executed in the order in which they lie there: most
-//! of the time of a step was waiting for them. So each task has one line here.
+//! of the time of a step was waiting for them. So each task has half a line here.
 
 use sched_graph::{Access, AccessMode, ContextId, DataId, KindId, Task, TaskGraph, TaskId};
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
-#[repr(align(64))]
+#[repr(align(32))]
 pub(super) struct Spec {
     pub(super) kind: KindId,
-    /// Whether it is executed by a worker.
-    pub(super) runs: bool,
-    /// Whether it is restricted to some workers, or has data for the scheduler.
-    pub(super) is_special: bool,
-    pub(super) context: ContextId,
     pub(super) priority: i32,
-    /// 0 for none.
-    pub(super) footprint: u32,
-    /// Number of accesses.
-    count: u32,
-    /// The accesses, if there are no more than these.
-    accesses: [Access; MOST],
+    pub(super) context: ContextId,
+    /// [`RUNS`] and [`IS_SPECIAL`].
+    flags: u8,
+    /// Number of accesses; [`MANY`] if they are elsewhere.
+    count: u8,
+    accesses: [Packed; MOST],
 }
 
-/// Maximum number of accesses of a task that are in its spec.
-const MOST: usize = 4;
+const RUNS: u8 = 1;
+const IS_SPECIAL: u8 = 2;
 
-const _: () = assert!(size_of::<Spec>() == 64);
+/// Maximum number of accesses of a task that are in its spec.
+const MOST: usize = 5;
+
+/// Number of accesses of a task that has more: the first two words have their place in [`Specs::many`], and their
+/// number.
+const MANY: u8 = MOST as u8 + 1;
+
+const _: () = assert!(size_of::<Spec>() == 32);
 
 impl Spec {
-    fn of(graph: &TaskGraph, task: &Task) -> Spec {
-        let mut accesses = [Access { data: DataId(0), mode: AccessMode::Read }; MOST];
-        accesses.iter_mut().zip(&task.accesses).for_each(|(here, access)| *here = *access);
-        Spec {
+    /// The spec of a task; `many` takes its accesses if there are too many.
+    fn of(graph: &TaskGraph, task: &Task, many: &mut Vec<Packed>) -> Spec {
+        let mut spec = Spec {
             kind: task.kind,
-            runs: graph.kind_of(task).runs,
-            is_special: task.only.is_some() || task.sched_data != 0,
-            context: task.context,
             priority: task.priority,
-            footprint: task.footprint.unwrap_or(0),
-            count: task.accesses.len() as u32,
-            accesses,
+            context: task.context,
+            flags: (if graph.kind_of(task).runs { RUNS } else { 0 })
+                | if task.only.is_some() || task.sched_data != 0 { IS_SPECIAL } else { 0 },
+            count: MANY,
+            accesses: [Packed(0); MOST],
+        };
+        let packed = task.accesses.iter().copied().map(Packed::of);
+        if packed.len() <= MOST {
+            spec.count = packed.len() as u8;
+            spec.accesses.iter_mut().zip(packed).for_each(|(here, access)| *here = access);
+        } else {
+            (spec.accesses[0], spec.accesses[1]) = (Packed(many.len() as u32), Packed(packed.len() as u32));
+            many.extend(packed);
         }
+        spec
+    }
+
+    /// Whether it is executed by a worker.
+    #[inline]
+    pub(super) fn runs(&self) -> bool {
+        self.flags & RUNS != 0
+    }
+
+    /// Whether it is restricted to some workers, or has data for the scheduler.
+    #[inline]
+    pub(super) fn is_special(&self) -> bool {
+        self.flags & IS_SPECIAL != 0
+    }
+}
+
+/// An access in one word: the data, and the mode in the lowest bits. (2²⁹ pieces of data have no place in a graph.)
+#[derive(Clone, Copy, Debug)]
+struct Packed(u32);
+
+const MODE_BITS: u32 = 3;
+
+impl Packed {
+    fn of(Access { data, mode }: Access) -> Packed {
+        Packed(data.0 << MODE_BITS | mode as u32)
+    }
+
+    #[inline]
+    fn access(self) -> Access {
+        let mode = match self.0 & ((1 << MODE_BITS) - 1) {
+            0 => AccessMode::Read,
+            1 => AccessMode::Write,
+            2 => AccessMode::ReadWrite,
+            3 => AccessMode::Commute,
+            4 => AccessMode::Redux,
+            _ => AccessMode::Scratch,
+        };
+        Access { data: DataId(self.0 >> MODE_BITS), mode }
     }
 }
 
 /// The specs of all tasks.
 #[derive(Debug)]
-pub(super) struct Specs(Box<[Spec]>);
+pub(super) struct Specs {
+    specs: Box<[Spec]>,
+    /// Accesses of tasks that have many.
+    many: Box<[Packed]>,
+}
 
 impl Specs {
     pub(super) fn of(graph: &TaskGraph) -> Specs {
-        Specs(graph.tasks.iter().map(|task| Spec::of(graph, task)).collect())
+        let mut many = Vec::new();
+        let specs = graph.tasks.iter().map(|task| Spec::of(graph, task, &mut many)).collect();
+        Specs { specs, many: many.into() }
     }
 
     #[inline]
     pub(super) fn get(&self, task: TaskId) -> &Spec {
-        &self.0[task.index()]
+        &self.specs[task.index()]
     }
 
-    /// Data accesses of a task of `graph`, whose specs these are.
+    /// Data accesses of a task.
     #[inline]
-    pub(super) fn accesses<'a>(&'a self, graph: &'a TaskGraph, task: TaskId) -> &'a [Access] {
+    pub(super) fn accesses(&self, task: TaskId) -> Accesses<'_> {
         let Spec { count, accesses, .. } = self.get(task);
-        accesses.get(..*count as usize).unwrap_or_else(|| &graph.task(task).accesses)
+        Accesses(accesses.get(..usize::from(*count)).unwrap_or_else(|| {
+            let [place, count, ..] = accesses.map(|word| word.0 as usize);
+            &self.many[place..][..count]
+        }))
+    }
+}
+
+/// The data accesses of a task.
+#[derive(Clone, Copy)]
+pub(super) struct Accesses<'a>(&'a [Packed]);
+
+impl<'a> Accesses<'a> {
+    #[inline]
+    pub(super) fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// The access at this place.
+    #[inline]
+    pub(super) fn get(self, at: usize) -> Option<Access> {
+        self.0.get(at).map(|packed| packed.access())
+    }
+
+    #[inline]
+    pub(super) fn iter(self) -> impl ExactSizeIterator<Item = Access> + Clone + 'a {
+        self.0.iter().map(|packed| packed.access())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn accesses() -> impl Strategy<Value = Vec<Access>> {
+        use AccessMode::*;
+        let mode = prop::sample::select(vec![Read, Write, ReadWrite, Commute, Redux, Scratch]);
+        let access = (0..(1_u32 << 29), mode).prop_map(|(data, mode)| Access { data: DataId(data), mode });
+        prop::collection::vec(access, 0..12)
+    }
+
+    proptest! {
+        /// However many accesses a task has, they are those of the graph.
+        #[test]
+        fn accesses_are_those_of_the_graph(tasks in prop::collection::vec(accesses(), 1..20)) {
+            let mut graph = TaskGraph::new("graph");
+            let kind = graph.add_kind("kind");
+            for accesses in &tasks {
+                graph.tasks.push(Task { accesses: accesses.clone().into(), ..Task::new(kind) });
+            }
+            let specs = Specs::of(&graph);
+            for (task, accesses) in graph.ids().zip(&tasks) {
+                let packed = specs.accesses(task);
+                prop_assert_eq!(&packed.iter().collect::<Vec<_>>(), accesses);
+                prop_assert_eq!((packed.len(), packed.get(0)), (accesses.len(), accesses.first().copied()));
+            }
+        }
     }
 }

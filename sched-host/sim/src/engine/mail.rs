@@ -161,7 +161,7 @@ impl Engine<'_> {
 
     /// Posts a message once its data is at home.
     fn send(&mut self, task: TaskId) {
-        let missing = self.replicas.as_ref().zip(self.backend.accesses(task).first()).and_then(|(replicas, access)| {
+        let missing = self.replicas.as_ref().zip(self.backend.accesses(task).get(0)).and_then(|(replicas, access)| {
             let home = replicas.home(access.data);
             (!replicas.is_valid(access.data, home)).then_some((access.data, home))
         });

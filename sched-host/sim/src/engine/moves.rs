@@ -155,7 +155,7 @@ impl Engine<'_> {
         // One more, so that it does not begin before all are requested.
         self.flights[flight].missing = 1;
         for at in 0..self.backend.accesses(task).len() {
-            let Access { data, mode } = self.backend.accesses(task)[at];
+            let Some(Access { data, mode }) = self.backend.accesses(task).get(at) else { break };
             let is_valid = || self.replicas.as_ref().is_none_or(|held| held.is_valid(data, memory));
             if mode.reads() && !is_valid() {
                 self.flights[flight].missing += 1;

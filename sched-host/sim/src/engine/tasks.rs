@@ -190,9 +190,8 @@ impl Tasks {
         if backend.lengths.width(row) > 1 {
             head.width.store(backend.lengths.width(row), Relaxed);
         }
-        let spec = backend.spec(task);
-        head.footprint.store(u64::from(spec.footprint), Relaxed);
-        if spec.is_special {
+        head.footprint.store(u64::from(backend.lengths.footprint(row)), Relaxed);
+        if backend.spec(task).is_special() {
             let task = backend.graph.task(task);
             if let Some((archs, workers)) = backend.platform.remaining(task, archs) {
                 head.archs.store(archs.bits(), Relaxed);

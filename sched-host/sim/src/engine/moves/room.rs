@@ -4,6 +4,7 @@ use super::super::Engine;
 use super::super::flights::FlightId;
 use crate::error::SimError;
 use crate::memory::Room;
+use crate::specs::Accesses;
 use sched_core::MemoryNode;
 use sched_graph::{Access, AccessMode, DataId};
 use sched_memory::Reason;
@@ -73,7 +74,7 @@ impl Engine<'_> {
         }
         if room == Room::None {
             let capacity = held.room_for_copies(memory);
-            let away = |(at, access): &(usize, &Access)| {
+            let away = |(at, access): &(usize, Access)| {
                 access.mode != AccessMode::Scratch && held.home(access.data) != memory && is_first(accesses, *at)
             };
             let bytes = accesses.iter().enumerate().filter(away).map(|(_, access)| held.bytes(access.data));
@@ -103,7 +104,8 @@ impl Engine<'_> {
 }
 
 /// Whether the access at this place is the first that is not to a scratchpad of its data.
-fn is_first(accesses: &[Access], at: usize) -> bool {
-    let is_same = |other: &Access| other.data == accesses[at].data && other.mode != AccessMode::Scratch;
-    !accesses[..at].iter().any(is_same)
+fn is_first(accesses: Accesses<'_>, at: usize) -> bool {
+    let data = accesses.get(at).map(|access| access.data);
+    let is_same = |other: Access| Some(other.data) == data && other.mode != AccessMode::Scratch;
+    !accesses.iter().take(at).any(is_same)
 }
