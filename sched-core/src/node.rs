@@ -56,6 +56,7 @@ impl<'a> Node<'a> {
         Node { raw }
     }
 
+    #[inline]
     fn place(&self) -> &RawPlace<'_> {
         self.raw.host().place()
     }
@@ -100,6 +101,7 @@ impl<'a> Node<'a> {
         self.children().find(|child| self.child_place(*child).is_some_and(|place| place.slot.as_str() == name))
     }
 
+    #[inline]
     fn child_place(&self, child: Child) -> Option<&RawPlace<'_>> {
         self.raw.host().child_place(child.0).into_option()
     }

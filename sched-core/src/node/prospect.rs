@@ -19,8 +19,12 @@ pub struct Prospect {
     pub energy: Option<f64>,
 }
 
+/// Number of runs of children for which there is storage at first. It is initialised in each call, and most machines
+/// have few kinds of workers.
+const FEW_RUNS: usize = 4;
+
 /// Maximum number of runs of children that are queried at once.
-const RUNS: usize = 16;
+const MOST_RUNS: usize = 16;
 
 impl Node<'_> {
     /// Calls `each` with every child, in order, and the expected cost of `task` below it. `with_energy` requests the
@@ -44,15 +48,28 @@ impl Node<'_> {
     ///
     /// (Each child may be a run of its own, as it is with a host that does not group them.)
     pub fn prospect_runs(&self, task: &Task, with_energy: bool, mut each: impl FnMut(u32, Prospect)) {
-        if let Some(table) = offered::<HostProspectRuns>(self.raw.host()) {
-            let mut runs = [RawProspectRun { count: 0, prospect: RawProspect::NONE }; RUNS];
-            let count =
-                (table.below)(self.raw.call(), self.id(), task.raw(), with_energy, (&mut runs[..]).into()) as usize;
-            if count > 0 {
-                return runs.iter().take(count).for_each(|run| each(run.count, Prospect::read(&run.prospect)));
-            }
+        if let Some(table) = offered::<HostProspectRuns>(self.raw.host())
+            && (self.ask_for_runs::<FEW_RUNS>(table, task, with_energy, &mut each)
+                || self.ask_for_runs::<MOST_RUNS>(table, task, with_energy, &mut each))
+        {
+            return;
         }
         self.prospects(task, with_energy, |_, prospect| each(1, prospect));
+    }
+
+    /// [`prospect_runs`](Self::prospect_runs) with storage for some of them. Returns whether they were so few.
+    #[inline]
+    fn ask_for_runs<const MOST: usize>(
+        &self,
+        table: &HostProspectRuns,
+        task: &Task,
+        with_energy: bool,
+        mut each: impl FnMut(u32, Prospect),
+    ) -> bool {
+        let mut runs = [RawProspectRun { count: 0, prospect: RawProspect::NONE }; MOST];
+        let count = (table.below)(self.raw.call(), self.id(), task.raw(), with_energy, (&mut runs[..]).into()) as usize;
+        runs.iter().take(count).for_each(|run| each(run.count, Prospect::read(&run.prospect)));
+        count > 0
     }
 
     /// The models' estimate of `task` on the workers below in the context that can execute it:
