@@ -277,19 +277,19 @@ fn what_is_wrong_with_contexts_is_said() {
     };
     let with = |context| start(&graph, &machine).context(context);
     let alpha = || Context::new("alpha");
-    insta::assert_snapshot!(error(start(&graph, &machine)), @"task 0 belongs to context 1, and the simulation has contexts 0 to 0 (add a context to the simulation for each number that tasks of the graph have)");
+    insta::assert_snapshot!(error(start(&graph, &machine)), @"task 1 belongs to context 1, and the simulation has contexts 0 to 0 (add a context to the simulation for each number that tasks of the graph have)");
     insta::assert_snapshot!(error(with(alpha()).context(alpha())), @"context `alpha` cannot be made: there is a context `alpha` already");
     insta::assert_snapshot!(error(with(Context::new("default"))), @"context `default` cannot be made: there is a context `default` already");
     insta::assert_snapshot!(error(with(alpha().workers([1, 2]))), @"context `alpha` cannot be made: there is no worker 2, only workers 0 to 1");
     insta::assert_snapshot!(error(with(alpha().policy("tree-wss"))), @"context `alpha` cannot be made: policy `tree-wss`: 1 error");
     insta::assert_snapshot!(error(with(alpha().priorities(RangeInclusive::new(9, 0)))), @"context `alpha` cannot be made: the priorities of context `alpha` range from 9 to 0, which is nothing");
-    insta::assert_snapshot!(error(with(alpha().priorities(0..=5))), @"task 0 has priority 7; context `alpha` has 0 to 5 (choose a priority in that range, or change the range of the context)");
+    insta::assert_snapshot!(error(with(alpha().priorities(0..=5))), @"task 1 has priority 7; context `alpha` has 0 to 5 (choose a priority in that range, or change the range of the context)");
     insta::assert_snapshot!(error(with(alpha()).swap_policy("alpa", "tree-ws", When::At(ms(1)))), @"there is no context `alpa` (did you mean `alpha`?)");
     insta::assert_snapshot!(error(with(alpha()).remove_workers("alpha", [5], When::At(ms(1)))), @"context `alpha` cannot be changed: there is no worker 5, only workers 0 to 1");
     let mut restricted = graph.clone();
     restricted.tasks[0].only = Some(Box::new(Where::worker(1)));
     let with_first = || start(&restricted, &machine).context(alpha().workers([0]));
-    insta::assert_snapshot!(error(with_first()), @"no worker of context `alpha` may execute 1 task of kind `k` (first task 0, restricted to 1) (give the context a worker that can execute them, or restrict them to other places)");
+    insta::assert_snapshot!(error(with_first()), @"no worker of context `alpha` may execute 1 task of kind `k` (first task 1, restricted to 1) (give the context a worker that can execute them, or restrict them to other places)");
     let more = with_first().add_workers("alpha", [1], When::At(ms(1)));
     assert!(more.run().is_ok(), "the second worker comes later");
     insta::assert_snapshot!(error(with(alpha().workers([]))), @r"
@@ -360,8 +360,11 @@ fn wrong_contexts_on_the_command_line_are_corrected() {
     error(
         1,
         &cuda,
-        &["no worker of context `a` may execute 3 tasks of kind `potrf` (first task 0, restricted to cuda)"],
+        &["no worker of context `a` may execute 3 tasks of kind `potrf` (first task 1, restricted to cuda)"],
     );
+    // A hypervisor has no other workers for it either.
+    let governed = ["--context", "a:workers=0,share=0.5", "--where", "potrf=cuda"];
+    error(1, &governed, &["no worker of context `a` may execute 3 tasks of kind `potrf`"]);
     error(2, &["--context", "a:wokers=1"], &["a context has no `wokers`: did you mean `workers`?"]);
     error(2, &["--swap-to", "tree-ws@noon"], &["`noon` is not a time"]);
     error(2, &["--parallel", "2"], &["must be a number from 0 to 1"]);

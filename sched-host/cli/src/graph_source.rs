@@ -206,6 +206,10 @@ fn file(name: &str) -> miette::Result<TaskGraph> {
     let path = Path::new(name);
     let looks_like_a_file = name == STREAM || path.exists() || name.contains(['/', '.']);
     if !looks_like_a_file {
+        if GENERATORS.iter().any(|(known, _)| *known == name) {
+            let help = format!("leave out `--graph` to generate `{name}`");
+            return Err(miette!(help = help, "there is no file `{name}`"));
+        }
         let near = GENERATORS.iter().map(|(known, _)| (sched_text::distance(known, name), *known)).min();
         let known: Vec<&str> = GENERATORS.iter().map(|(known, _)| *known).collect();
         let help = match near {

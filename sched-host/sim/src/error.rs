@@ -1,13 +1,14 @@
 //! Errors of simulations.
 
-use sched_graph::ContextId;
+use sched_graph::{ContextId, TaskId};
 use sched_text::{Findings, closest, did_you_mean};
 use sched_tree::context::ContextError;
 use sched_tree::fault::task_count;
 use sched_tree::{Fault, NodeState, suspect};
 use std::fmt;
 
-/// Reason why a simulation has no result.
+/// Reason why a simulation has no result. Tasks have their places in the graph here, from 0, and in the text the numbers
+/// of events and traces, from 1.
 #[derive(thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum SimError {
@@ -56,7 +57,7 @@ pub enum SimError {
         capacity: u64,
     },
     /// A task needs more memory than its node has.
-    #[error("task {task} needs {needed} bytes of the memory `{memory}`, which has {capacity}")]
+    #[error("task {} needs {needed} bytes of the memory `{memory}`, which has room for {capacity} beside the data at home there", number(*.task))]
     #[diagnostic(help("use smaller tiles, or a platform with a larger memory"))]
     Task {
         /// Number of the task.
@@ -70,7 +71,8 @@ pub enum SimError {
     },
     /// The clock may overflow.
     #[error(
-        "tasks and transfers may take more than {years:.0} years, the range of the clock; task {task} alone may take {seconds:.3e} s"
+        "tasks and transfers may take more than {years:.0} years, the range of the clock; task {} alone may take {seconds:.3e} s",
+        number(*.task)
     )]
     #[diagnostic(help("use shorter tasks, less data, or faster workers and links; check the units"))]
     TooLong {
@@ -89,7 +91,7 @@ pub enum SimError {
         years: f64,
     },
     /// The number of transferred bytes may overflow.
-    #[error("the tasks access more data than can be counted; task {task} alone accesses {bytes:.3e} bytes")]
+    #[error("the tasks access more data than can be counted; task {} alone accesses {bytes:.3e} bytes", number(*.task))]
     #[diagnostic(help("use less data; check the units"))]
     TooLarge {
         /// The task that accesses the most.
@@ -128,7 +130,7 @@ pub enum SimError {
         known: Vec<String>,
     },
     /// A task belongs to a context that does not exist.
-    #[error("task {task} belongs to context {}, and the simulation has contexts 0 to {}", context.0, .contexts - 1)]
+    #[error("task {} belongs to context {}, and the simulation has contexts 0 to {}", number(*.task), context.0, .contexts - 1)]
     #[diagnostic(help("add a context to the simulation for each number that tasks of the graph have"))]
     TaskContext {
         /// Number of the task.
@@ -139,7 +141,7 @@ pub enum SimError {
         contexts: usize,
     },
     /// The priority of a task is not in the range of its context.
-    #[error("task {task} has priority {priority}; context `{context}` has {min} to {max}")]
+    #[error("task {} has priority {priority}; context `{context}` has {min} to {max}", number(*.task))]
     #[diagnostic(help("choose a priority in that range, or change the range of the context"))]
     Priority {
         /// Number of the task.
@@ -202,6 +204,11 @@ pub enum SimError {
     },
 }
 
+/// A task as messages, events and traces number it: from 1.
+fn number(task: u32) -> u64 {
+    TaskId(task).submitted().sequence()
+}
+
 /// A kind of task that cannot run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unknown {
@@ -231,7 +238,7 @@ pub struct Nowhere {
 impl fmt::Display for Nowhere {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Nowhere { kind, places, first, tasks } = self;
-        write!(f, "{} of kind `{kind}` (first task {first}", task_count(*tasks as u64))?;
+        write!(f, "{} of kind `{kind}` (first task {}", task_count(*tasks as u64), number(*first))?;
         if places.is_empty() { f.write_str(")") } else { write!(f, ", restricted to {places})") }
     }
 }
@@ -239,7 +246,7 @@ impl fmt::Display for Nowhere {
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.tasks == 1 { "" } else { "s" };
-        write!(f, "`{}` ({} task{plural}, first task {}", self.kind, self.tasks, self.first)?;
+        write!(f, "`{}` ({} task{plural}, first task {}", self.kind, self.tasks, self.first + 1)?;
         f.write_str(if self.known { ": no time for its size, footprint or operations)" } else { ")" })
     }
 }

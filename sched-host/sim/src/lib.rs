@@ -307,9 +307,8 @@ impl Simulation {
         let combined = if teams { platform.combined_members() } else { Vec::new() };
         let lengths = Lengths::new(&self.graph, &platform, &combined)?;
         restrictions::check(&self.graph, &platform, &lengths)?;
-        if governed.is_none() {
-            restrictions::check_contexts(&self.graph, &platform, &lengths, &contexts, &changes)?;
-        }
+        let pool = governed.as_deref().unwrap_or(&[]);
+        restrictions::check_contexts(&self.graph, &platform, &lengths, &contexts, &changes, pool)?;
         let luck = self.noise.luck(&self.graph, &platform);
         overflow::check(&self.graph, &platform, &lengths, luck.as_ref())?;
         let dependencies = self.dependencies.unwrap_or_else(|| Arc::new(self.graph.dependencies()));

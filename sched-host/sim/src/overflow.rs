@@ -124,9 +124,9 @@ mod tests {
         let flat = Platform::flat(2, Duration::from_millis(1));
         let years = |years: u64| Duration::from_secs(years * 31_557_600);
         insta::assert_snapshot!(checked(years(30), u64::from(u32::MAX), &flat), @"it can be counted");
-        insta::assert_snapshot!(checked(years(40), 1, &flat), @"tasks and transfers may take more than 73 years, the range of the clock; task 0 alone may take 1.262e9 s");
-        insta::assert_snapshot!(checked(Duration::MAX, 1, &flat), @"tasks and transfers may take more than 73 years, the range of the clock; task 0 alone may take 1.845e10 s");
-        insta::assert_snapshot!(checked(years(1), u64::MAX, &flat), @"the tasks access more data than can be counted; task 0 alone accesses 1.845e19 bytes");
+        insta::assert_snapshot!(checked(years(40), 1, &flat), @"tasks and transfers may take more than 73 years, the range of the clock; task 1 alone may take 1.262e9 s");
+        insta::assert_snapshot!(checked(Duration::MAX, 1, &flat), @"tasks and transfers may take more than 73 years, the range of the clock; task 1 alone may take 1.845e10 s");
+        insta::assert_snapshot!(checked(years(1), u64::MAX, &flat), @"the tasks access more data than can be counted; task 1 alone accesses 1.845e19 bytes");
         let slow = r#"platform "slow" {
             memory "a"
             memory "b"
@@ -134,6 +134,6 @@ mod tests {
             workers "cpu" count=2 arch="cpu" memory="b"
         }"#;
         let slow = Platform::parse("slow.kdl", slow).expect("it is a platform");
-        insta::assert_snapshot!(checked(years(1), 1 << 20, &slow), @"tasks and transfers may take more than 73 years, the range of the clock; task 0 alone may take 4.226e9 s");
+        insta::assert_snapshot!(checked(years(1), 1 << 20, &slow), @"tasks and transfers may take more than 73 years, the range of the clock; task 1 alone may take 4.226e9 s");
     }
 }

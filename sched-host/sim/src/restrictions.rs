@@ -31,12 +31,14 @@ pub(super) fn check(graph: &TaskGraph, platform: &Platform, lengths: &Lengths) -
 }
 
 /// Checks that each context with workers, to which none are added later, has one that can execute each of its tasks.
+/// Those that are `governed` have all of their workers together.
 pub(super) fn check_contexts(
     graph: &TaskGraph,
     platform: &Platform,
     lengths: &Lengths,
     contexts: &[Opening],
     changes: &[PlannedChange],
+    governed: &[usize],
 ) -> Result<(), SimError> {
     let grows = |context: usize| {
         let added = |change: &PlannedChange| matches!(change.change, Some(Change::AddWorkers(_)));
@@ -44,10 +46,13 @@ pub(super) fn check_contexts(
     };
     let arch = |worker: WorkerId| platform.classes[platform.workers[worker.index()].class].arch;
     let is_fixed = |(number, context): (usize, &Opening)| {
-        let workers: Vec<(WorkerId, Arch)> = context.workers.iter().map(|worker| (worker, arch(worker))).collect();
+        let number = [number];
+        let those = if governed.contains(&number[0]) { governed } else { &number };
+        let workers = those.iter().flat_map(|number| contexts[*number].workers.iter());
+        let workers: Vec<(WorkerId, Arch)> = workers.map(|worker| (worker, arch(worker))).collect();
         // Workers of any context execute tasks in parts that contexts share.
         let is_shared = context.policy.shared.iter().any(|shared| shared.between_contexts);
-        (!workers.is_empty() && !is_shared && !grows(number)).then_some(workers)
+        (!workers.is_empty() && !is_shared && !those.iter().any(|number| grows(*number))).then_some(workers)
     };
     let fixed: Vec<Option<Vec<(WorkerId, Arch)>>> = contexts.iter().enumerate().map(is_fixed).collect();
     let mut kinds: BTreeMap<(ContextId, KindId), Nowhere> = BTreeMap::new();

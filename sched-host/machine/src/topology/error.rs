@@ -97,6 +97,13 @@ impl Diagnostic for TopologyError {
     }
 }
 
+fn memory_nodes_help(nodes: usize) -> String {
+    match nodes > MOST_MEMORY_NODES {
+        true => format!("there are at most {MOST_MEMORY_NODES} memory nodes, each with a worker: ask for fewer"),
+        false => "each memory node needs a worker: ask for fewer memory nodes, or for more workers".to_owned(),
+    }
+}
+
 /// Why a [`BindingPlan`](super::BindingPlan) could not be created, or a thread not be bound.
 #[derive(Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 pub enum BindingError {
@@ -113,7 +120,7 @@ pub enum BindingError {
     },
     /// The workers cannot be distributed over this many memory nodes.
     #[error("{nodes} memory nodes were asked for, expected 1 to {} for {workers} workers", workers.min(&MOST_MEMORY_NODES))]
-    #[diagnostic(help("each memory node needs a worker: ask for fewer memory nodes, or for more workers"))]
+    #[diagnostic(help("{}", memory_nodes_help(*nodes)))]
     MemoryNodes {
         /// Number of nodes requested.
         nodes: usize,

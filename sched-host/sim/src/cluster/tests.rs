@@ -362,7 +362,7 @@ fn wrong_owners_and_nodes_are_named() {
     }"#;
     let mut mixed = cluster;
     mixed.nodes[1] = Arc::new(Platform::parse("gpu.kdl", gpu).expect("it is a platform"));
-    insta::assert_snapshot!(refused(start(&graph, &mixed).owners(vec![0, 0, 1])), @"node 1 of the cluster: the platform `gpu` cannot run `syrk` (1 task, first task 1)");
+    insta::assert_snapshot!(refused(start(&graph, &mixed).owners(vec![0, 0, 1])), @"node 1 of the cluster: the platform `gpu` cannot run `syrk` (1 task, first task 2)");
 }
 
 #[test]
