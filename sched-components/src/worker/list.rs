@@ -108,8 +108,9 @@ impl WaitingList {
     }
 
     pub(super) fn drain(&self) -> Vec<Task> {
+        let mut list = self.list.lock();
         self.len.store(0, Release);
-        self.list.lock().queue.drain()
+        list.queue.drain()
     }
 
     pub(super) fn describe(&self, report: &mut Report) {

@@ -19,13 +19,15 @@ pub(super) struct Pictures {
     ///
     /// The trace has a track for each worker and each link between memories, with tasks, transfers, idle time, refusals
     /// and wakes, and a counter for each queue. Open a .json in https://ui.perfetto.dev. `-` is the standard output
-    /// (.json). Each of several simulations gets a file, with the policy's name before the extension.
+    /// (.json). Each of several simulations gets a file, with the policy's name before the extension; of a real
+    /// run there is one: choose one policy, and `--repeat 1`.
     #[arg(long, value_name = "FILE", value_parser = trace_file)]
     trace: Option<Target>,
 
     /// Draw a Gantt chart (SVG) with the lower bound of the makespan as a line; `-` is the standard output
     ///
-    /// Each of several simulations gets a file, with the policy's name before the extension; all share one time axis.
+    /// Each of several simulations gets a file, with the policy's name before the extension; all share one time axis. Of
+    /// a real run there is one: choose one policy, and `--repeat 1`.
     #[arg(long, value_name = "FILE.svg", value_parser = svg_file)]
     gantt: Option<Target>,
 }

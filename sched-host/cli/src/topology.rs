@@ -19,7 +19,7 @@ use sched_tree::plugin::Registry;
 /// Prints every object that hwloc finds (memory nodes, packages, caches, cores and their hardware threads, called PUs)
 /// and the PU that each worker of a run gets: one worker for each core first, then the cores' further hardware threads.
 /// PUs that an affinity mask or a cgroup forbids are shown but never used. Warnings report workers that share a PU with
-/// each other or with another run, and of a cgroup that limits their time.
+/// each other or with another run, and a cgroup that limits their time.
 ///
 /// Objects are named as in policy files (`each "numa"`, `each "l3"`, `each "core"`); PUs and memory nodes
 /// have the numbers of the operating system, as `taskset` and `numactl` take them.

@@ -63,7 +63,7 @@ pub struct TransferStats {
     pub from: u32,
     /// Destination memory node.
     pub to: u32,
-    /// Number of replicas copied.
+    /// Number of copies: of replicas, arrays, matrices and parts.
     pub count: u64,
     /// Bytes copied, by registered size.
     pub bytes: u64,
@@ -76,7 +76,7 @@ pub struct MemoryNodeStats {
     pub node: u32,
     /// Its workers.
     pub workers: Vec<u32>,
-    /// Bytes of the replicas on it, valid or not, by registered size.
+    /// Bytes of the replicas on it, of arrays and matrices too, valid or not, by registered size.
     pub replica_bytes: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Detects that a run makes no progress, and reports where every task is.
 //!
-//! There is no cost until a thread has waited for a whole quiet period without any task ending. Then two looks, one
+//! There is no cost until a thread has waited for half a quiet period; then it looks once each half. Two looks, one
 //! period apart, must agree that no task ended and none is being executed. If a thread waits for one context without
 //! workers, two looks must agree that no task of that context ended: its tasks stay where they are, whatever other
 //! contexts do.
