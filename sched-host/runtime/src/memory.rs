@@ -138,7 +138,7 @@ impl Memories {
     }
 
     /// Nodes whose devices are lost, as bits.
-    fn lost(&self) -> u64 {
+    pub(crate) fn lost(&self) -> u64 {
         let lost = self.devices.iter().filter(|device| device.is_lost());
         lost.fold(0, |bits, device| bits | 1 << device.node.0)
     }

@@ -5,7 +5,8 @@ use sched_core::driver::DriverError;
 use sched_core::{Arch, Build, BuildError, Child, Component, Family, Info, Node, Offer, Params, Push, Task};
 use sched_driver_fake::{FakeDriver, open_spans};
 use sched_host::plugin::Registry;
-use sched_host::runtime::{Codelet, DeviceChoice, KernelCall, Outcome, Plan, ReadWrite, Runtime, Submitter, Where};
+use sched_host::runtime::{ArrayHandle, Codelet, DeviceChoice, KernelCall, Outcome, Plan, ReadWrite};
+use sched_host::runtime::{Runtime, Submitter, Where};
 use sched_tests::chains::submit_sums;
 use sched_tests::stock::policy;
 use std::sync::Arc;
@@ -120,6 +121,43 @@ fn what_is_copied_in_vain_takes_no_memory() {
     assert!(runtime.wait_all().is_err());
     let there = runtime.memory_nodes().into_iter().find(|node| node.node == devices[0].memory_node);
     assert_eq!(there.map(|node| node.replica_bytes), Some(0));
+}
+
+/// Loses the first device of a runtime, which executes nothing.
+fn lose_first(runtime: &Runtime) {
+    let (lose, x) = (kernel(runtime, "__kernel void lose(…)", "lose"), runtime.array(vec![1.0; 4]));
+    let first = Where::worker(runtime.devices()[0].worker);
+    runtime.task(&lose, (&x,)).only_on(first).submit().expect("it is taken");
+    assert!(runtime.wait_all().is_err());
+    assert!(runtime.devices()[0].lost);
+}
+
+/// An array of which both devices of a runtime have a copy, and its home an old one.
+fn on_both(runtime: &Runtime) -> ArrayHandle<f64> {
+    let devices = runtime.devices();
+    let on = |device: usize| Where::worker(devices[device].worker);
+    let (x, y) = (runtime.array(vec![1.0; 10]), runtime.array(vec![1.0; 10]));
+    runtime.task_with(&fill(runtime, On::Devices), 2.0, (&x,)).only_on(on(0)).submit().expect("it is taken");
+    runtime.task_with(&axpy(runtime, On::Devices), 1.0, (&x, &y)).only_on(on(1)).submit().expect("it is taken");
+    assert_eq!(*runtime.read(&y).expect("it was computed"), [3.0; 10]);
+    runtime.wait_all().expect("no task fails");
+    x
+}
+
+#[test]
+fn what_a_lost_device_held_too_is_evicted_to_the_host() {
+    let choice: DeviceChoice = "fake:33,fake:1".parse().expect("it names devices");
+    let runtime = with_devices("none").devices(choice.memory_limit(160)).build().expect("it starts");
+    let x = on_both(&runtime);
+    lose_first(&runtime);
+    let fill = fill(&runtime, On::Devices);
+    let others: Vec<_> = (0..4).map(|_| runtime.array(vec![0.0; 10])).collect();
+    for y in &others {
+        runtime.task_with(&fill, 3.0, (y,)).submit().expect("it is taken");
+    }
+    runtime.wait_all().expect("no task fails");
+    assert!(runtime.devices()[1].evictions >= 3);
+    assert_eq!(*runtime.read(&x).expect("the other device had it"), [2.0; 10]);
 }
 
 #[test]

@@ -133,26 +133,26 @@ impl Tiles {
         }
     }
 
-    /// Begins to copy to `home` what `node` alone holds, before its memory is given back; `None` if something is being
-    /// copied to that memory.
-    pub(crate) fn begin_to_leave(&mut self, node: MemoryNode, home: MemoryNode) -> Option<Vec<Missing>> {
+    /// Begins to copy to `home` what `node` alone holds, apart from nodes that are `lost`, before its memory is given
+    /// back; `None` if something is being copied to that memory.
+    pub(crate) fn begin_to_leave(&mut self, node: MemoryNode, home: MemoryNode, lost: u64) -> Option<Vec<Missing>> {
         if self.list.iter().any(|tile| tile.arriving & bit(node) != 0) {
             return None;
         }
-        let alone = self.list.iter_mut().filter(|tile| tile.valid == bit(node) && tile.arriving & bit(home) == 0);
+        let is_alone = |tile: &&mut Tile| tile.valid & !lost == bit(node) && tile.arriving & bit(home) == 0;
         let begin = |tile: &mut Tile| {
             tile.arriving |= bit(home);
             tile.leaving |= bit(node);
             let (region, valid, version) = (tile.region.clone(), tile.valid, tile.version);
             Missing { region, valid, is_new: false, version }
         };
-        Some(alone.map(begin).collect())
+        Some(self.list.iter_mut().filter(is_alone).map(begin).collect())
     }
 
     /// Notes that `node` holds nothing any more, and returns the number of elements that it held any value of; `None`
-    /// if it alone holds some value, or something is being copied there.
-    pub(crate) fn leave(&mut self, node: MemoryNode) -> Option<usize> {
-        if self.list.iter().any(|tile| tile.valid == bit(node)) {
+    /// if it alone holds some value, apart from nodes that are `lost`, or something is being copied there.
+    pub(crate) fn leave(&mut self, node: MemoryNode, lost: u64) -> Option<usize> {
+        if self.list.iter().any(|tile| tile.valid & !lost == bit(node)) {
             return None;
         }
         self.forget(node)

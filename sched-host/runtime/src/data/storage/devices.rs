@@ -244,7 +244,8 @@ impl Storage {
         if !has_buffer || there.pins.load(Relaxed) > 0 {
             return Ok(false);
         }
-        let Some(leaving) = tiles.begin_to_leave(node, spread.home) else { return Ok(false) };
+        let lost = spread.memories.lost();
+        let Some(leaving) = tiles.begin_to_leave(node, spread.home, lost) else { return Ok(false) };
         // Nobody gives the buffer back while it is copied.
         there.pins.fetch_add(1, Relaxed);
         drop(tiles);
@@ -265,8 +266,9 @@ impl Storage {
             Ok(()) => tiles.arrive(&leaving, spread.home, true),
             Err(_) => tiles.give_up(&leaving, spread.home),
         }
+        let lost_now = spread.memories.lost();
         let left = match there.pins.load(Relaxed) {
-            0 if written.is_ok() || !tiles.is_used(node) => tiles.leave(node),
+            0 if written.is_ok() || !tiles.is_used(node) => tiles.leave(node, lost_now),
             _ => None,
         };
         if let Some(elements) = left {
@@ -274,6 +276,11 @@ impl Storage {
             self.release_block(spread, node);
         }
         spread.arrived.notify_all();
+        drop(tiles);
+        if written.is_ok() && left.is_none() && lost_now != lost {
+            // The device may alone hold now what one held too that was lost during the copy.
+            return self.evict(whole, device);
+        }
         written.map(|()| left.is_some())
     }
 
