@@ -161,6 +161,15 @@ fn what_a_lost_device_held_too_is_evicted_to_the_host() {
 }
 
 #[test]
+fn the_copy_that_is_kept_is_on_a_device_that_works() {
+    let runtime = with_devices("fake:34,fake:1").build().expect("it starts");
+    let x = on_both(&runtime);
+    lose_first(&runtime);
+    runtime.wont_use(&x).expect("it is of this runtime");
+    assert_eq!(*runtime.read(&x).expect("the other device had it"), [2.0; 10]);
+}
+
+#[test]
 fn a_closure_that_panics_leaves_no_span_open() {
     let runtime = with_devices("fake:7").build().expect("it starts");
     let panics = runtime.codelet::<(), ()>("panics").device_raw(Arch::OPENCL, "panics", |device, (), ()| {

@@ -216,7 +216,7 @@ impl Storage {
     pub(crate) fn let_go(&self, region: &Region) {
         let Some(spread) = &self.spread else { return };
         let mut tiles = spread.when_settled(region, |tiles| tiles.is_moving(region));
-        for (node, elements) in tiles.let_go(region, spread.home) {
+        for (node, elements) in tiles.let_go(region, spread.home, spread.memories.lost()) {
             spread.memories.note_freed(node, self.bytes(elements));
             // Who evicts from it gives it back.
             if tiles.is_used(node) || self.is_pinned(spread, node) {

@@ -186,13 +186,18 @@ impl Tiles {
         }
     }
 
-    /// Keeps one copy of each element of a region, at `home` if that holds the value. Returns the nodes that hold
-    /// nothing of some elements any more, with the number of these. Nobody copies or uses the region.
-    pub(crate) fn let_go(&mut self, region: &Region, home: MemoryNode) -> Vec<(MemoryNode, usize)> {
+    /// Keeps one copy of each element of a region, at `home` if that holds the value, and on no node that is `lost` if
+    /// another one holds it. Returns the nodes that hold nothing of some elements any more, with the number of these.
+    /// Nobody copies or uses the region.
+    pub(crate) fn let_go(&mut self, region: &Region, home: MemoryNode, lost: u64) -> Vec<(MemoryNode, usize)> {
         self.split(region);
         let mut gone = Vec::new();
         for tile in self.inside(region) {
-            let kept = if tile.valid & bit(home) != 0 { bit(home) } else { tile.valid & tile.valid.wrapping_neg() };
+            let kept = match (tile.valid, tile.valid & !lost) {
+                (valid, _) if valid & bit(home) != 0 => bit(home),
+                (valid, 0) => valid & valid.wrapping_neg(),
+                (_, good) => good & good.wrapping_neg(),
+            };
             // What was registered stays where it is.
             let stays = kept | bit(home);
             let nodes = (0..u64::BITS).map(MemoryNode).filter(|node| tile.filled & !stays & bit(*node) != 0);
