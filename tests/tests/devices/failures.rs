@@ -170,6 +170,20 @@ fn the_copy_that_is_kept_is_on_a_device_that_works() {
 }
 
 #[test]
+fn what_was_lost_is_overwritten_on_any_memory_node() {
+    let runtime = with_devices("fake:35").workers(2).memory_nodes(2).build().expect("it starts");
+    let device = Where::worker(runtime.devices()[0].worker);
+    let x = runtime.array(vec![1.0; 4]);
+    let on_device = runtime.task_with(&fill(&runtime, On::Devices), 2.0, (&x,)).only_on(device).submit();
+    runtime.wait(on_device.expect("it is taken")).expect("it ends");
+    lose_first(&runtime);
+    let (fill, beside) = (fill(&runtime, On::Cores), Where::worker(1));
+    runtime.task_with(&fill, 5.0, (&x,)).only_on(beside).submit().expect("it is taken");
+    runtime.wait_all().expect("the task reads nothing");
+    assert_eq!(*runtime.read(&x).expect("it was computed"), [5.0; 4]);
+}
+
+#[test]
 fn a_closure_that_panics_leaves_no_span_open() {
     let runtime = with_devices("fake:7").build().expect("it starts");
     let panics = runtime.codelet::<(), ()>("panics").device_raw(Arch::OPENCL, "panics", |device, (), ()| {

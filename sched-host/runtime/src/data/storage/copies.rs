@@ -4,6 +4,7 @@ use super::devices::lost_with_its_device;
 use super::{Buffer, Spread, Storage};
 use crate::data::tiles::{Missing, Tiles};
 use crate::data::whole::Whole;
+use crate::memory::Memories;
 use parking_lot::MutexGuard;
 use sched_core::driver::DriverError;
 use sched_core::{MemoryNode, WorkerId};
@@ -17,6 +18,14 @@ use std::sync::Arc;
 pub(crate) struct Copying {
     missing: Vec<Missing>,
     sources: SmallVec<[Option<MemoryNode>; 4]>,
+}
+
+impl Copying {
+    /// Whether some piece comes from a device that is lost.
+    fn is_from_lost(&self, memories: &Memories) -> bool {
+        let lost = memories.lost();
+        self.sources.iter().flatten().any(|from| lost & 1 << from.0 != 0)
+    }
 }
 
 impl Storage {
@@ -50,7 +59,7 @@ impl Storage {
         let mut tiles = spread.tiles.lock();
         tiles.split(region);
         let missing = tiles.begin(region, node, true);
-        (!missing.is_empty()).then(|| self.begin_copies(spread, &mut tiles, missing, (node, None)))
+        (!missing.is_empty()).then(|| self.begin_copies(spread, &mut tiles, missing, (node, None), None))
     }
 
     /// Copies what [`begin_ahead`](Self::begin_ahead) has begun to copy, unless the values are `gone`.
@@ -84,9 +93,17 @@ impl Storage {
         let Some(spread) = self.spread.as_ref().filter(|_| !region.is_empty()) else { return Ok(()) };
         // A device has memory for what is written without being read, whatever is there.
         let is_copied = value || spread.memories.device(node).is_none();
+        // The host's is to be initialized: with what is at home, where no device that works has the value.
+        let instead = (is_copied && !value).then_some(spread.home);
         let mut tiles = spread.tiles.lock();
         tiles.split(region);
         loop {
+            // Whoever writes in memory of the host waits for all copies anyway. Afterwards none to the home begins of
+            // what only lost devices have.
+            if instead.is_some_and(|home| tiles.is_arriving(region, home)) {
+                spread.arrived.wait(&mut tiles);
+                continue;
+            }
             let missing = tiles.begin(region, node, value);
             if missing.is_empty() {
                 if !tiles.is_arriving(region, node) {
@@ -95,27 +112,32 @@ impl Storage {
                 spread.arrived.wait(&mut tiles);
                 continue;
             }
-            let copying = self.begin_copies(spread, &mut tiles, missing, (node, by));
+            let copying = self.begin_copies(spread, &mut tiles, missing, (node, by), instead);
             drop(tiles);
             let fetched = match is_copied {
                 true => self.fetch(spread, whole, &copying, (node, by, why)),
                 false => self.block(spread, whole, node, true).map(|_| ()),
             };
-            tiles = self.end_copies(spread, &copying, (node, by), (is_copied, fetched.is_ok()));
-            fetched?;
+            // What was copied for a writer may be no value.
+            tiles = self.end_copies(spread, &copying, (node, by), (value, fetched.is_ok()));
+            // A device that turned out to be lost is no source next time.
+            if instead.is_none() || !copying.is_from_lost(&spread.memories) {
+                fetched?;
+            }
         }
     }
 
-    /// Chooses where what is missing on a node is copied from, and keeps it there until
-    /// [`end_copies`](Self::end_copies).
+    /// Chooses where what is missing on a node is copied from, `instead` of nowhere if that is a node, and keeps it
+    /// there until [`end_copies`](Self::end_copies).
     fn begin_copies(
         &self,
         spread: &Spread,
         tiles: &mut Tiles,
         missing: Vec<Missing>,
         (node, by): (MemoryNode, Option<WorkerId>),
+        instead: Option<MemoryNode>,
     ) -> Copying {
-        let nearest = |of: &Missing| spread.memories.nearest(of.valid, node, self.bytes(of.region.len()));
+        let nearest = |of: &Missing| spread.memories.nearest(of.valid, node, self.bytes(of.region.len())).or(instead);
         let sources: SmallVec<[Option<MemoryNode>; 4]> = missing.iter().map(nearest).collect();
         sources.iter().for_each(|from| spread.begin_copy_from(*from));
         tiles.note_sources(missing.iter().zip(sources.iter().copied()));
@@ -181,7 +203,8 @@ impl Storage {
         if spread.memories.device(from).is_some() || spread.memories.device(to).is_some() {
             return self.transfer_by_device(spread, whole, (from, to), region);
         }
-        // SAFETY: this thread copies the elements, which are valid at `from` and used by nobody on `to`.
+        // SAFETY: this thread copies the elements, which nobody writes at `from`, where they are initialized, or uses
+        // on `to`.
         unsafe { self.copy(self.buffer(spread, from), self.buffer(spread, to), region) };
         Ok(())
     }
