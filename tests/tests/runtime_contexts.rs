@@ -256,6 +256,24 @@ fn failures_are_reported_by_context() {
     runtime.wait_all().expect("it is reported once");
 }
 
+/// The next context takes the place of one that was deleted.
+#[test]
+fn the_current_context_that_is_gone_is_not_confused_with_the_next_one() {
+    let runtime = start(2);
+    let gone = context(&runtime, "gone", EAGER, [0]);
+    let fail = runtime.codelet::<(), ()>("fail").cpu("fail", |_, ()| panic!("on purpose")).build();
+    let next = gone.with(|| {
+        gone.delete().expect("it has no tasks");
+        let next = context(&runtime, "next", EAGER, [1]);
+        let failed = runtime.task(&fail, ()).context(&next).submit().expect("the task is sound");
+        assert!(matches!(runtime.wait(failed), Ok(Outcome::Failed(_))));
+        runtime.wait_current().expect("the tasks of the next context are not its own");
+        next
+    });
+    let reported = next.with(|| runtime.wait_current());
+    assert!(matches!(reported, Err(RunError::Failed { .. })), "{reported:?}");
+}
+
 #[test]
 fn faults_and_surveys_name_the_context() {
     let runtime = start(2);

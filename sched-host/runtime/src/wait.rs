@@ -175,16 +175,18 @@ impl Runtime {
 
     /// Waits for the tasks of this thread's current context, set by [`SchedContext::with`]; for all tasks, as
     /// [`wait_all`](Self::wait_all), if none is set. So code that submits a graph and waits for it can run in any
-    /// context.
+    /// context. Of a context that has been [deleted](SchedContext::delete), all tasks have ended: nothing is waited for.
     ///
     /// # Errors
     /// As for [`wait_all`](Self::wait_all).
     pub fn wait_current(&self) -> Result<(), RunError> {
-        let number = crate::context::current(self.core.id).0;
-        match number {
-            ContextId::DEFAULT => self.wait_all(),
-            _ => self.contexts().into_iter().find(|c| c.context.number == number).map_or(Ok(()), |c| c.wait_all()),
+        let (number, serial) = crate::context::current(self.core.id);
+        if number == ContextId::DEFAULT {
+            return self.wait_all();
         }
+        // A later context may be in the place of one that was deleted.
+        let is_it = |of: &SchedContext| of.context.number == number && serial.is_none_or(|serial| of.serial == serial);
+        self.contexts().into_iter().find(is_it).map_or(Ok(()), |of| of.wait_all())
     }
 
     /// Waits until a task has ended, and returns its outcome. A task that waits for another one blocks its worker, so
