@@ -58,7 +58,9 @@ pub enum SimError {
     },
     /// A task needs more memory than its node has.
     #[error("task {} needs {needed} bytes of the memory `{memory}`, which has room for {capacity} beside the data at home there", number(*.task))]
-    #[diagnostic(help("use smaller tiles, or a platform with a larger memory"))]
+    #[diagnostic(help(
+        "use smaller tiles, or a platform with a larger memory, or restrict it to workers elsewhere (`--where`)"
+    ))]
     Task {
         /// Number of the task.
         task: u32,
