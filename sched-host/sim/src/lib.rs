@@ -36,6 +36,7 @@ mod context;
 mod copies;
 mod engine;
 mod error;
+mod homes;
 mod lengths;
 mod memory;
 mod network;
@@ -312,7 +313,7 @@ impl Simulation {
         let luck = self.noise.luck(&self.graph, &platform);
         overflow::check(&self.graph, &platform, &lengths, luck.as_ref())?;
         let dependencies = self.dependencies.unwrap_or_else(|| Arc::new(self.graph.dependencies()));
-        check_homes(&self.graph, &platform)?;
+        homes::check(&self.graph, &platform)?;
         let alone = contexts.len() == 1 && changes.is_empty() && governed.is_none();
         let mut backend = SimBackend::new(self.graph, dependencies, platform, lengths, combined);
         backend.luck = luck;
@@ -438,24 +439,6 @@ fn check_contexts(graph: &TaskGraph, contexts: &[Opening]) -> Result<(), SimErro
                 min: *context.priorities.start(),
                 max: *context.priorities.end(),
             });
-        }
-    }
-    Ok(())
-}
-
-/// Checks that all data fits into the memory nodes on which it is at home.
-fn check_homes(graph: &TaskGraph, platform: &Platform) -> Result<(), SimError> {
-    let memories = platform.memories.len();
-    let mut needed = vec![0u64; memories];
-    for datum in &graph.data {
-        match needed.get_mut(datum.home.index()) {
-            Some(needed) => *needed = needed.saturating_add(datum.bytes),
-            None => return Err(SimError::Home { node: datum.home.0, memories }),
-        }
-    }
-    for (needed, memory) in needed.into_iter().zip(&platform.memories) {
-        if let Some(capacity) = memory.capacity.filter(|capacity| needed > *capacity) {
-            return Err(SimError::Data { memory: memory.name.clone(), needed, capacity });
         }
     }
     Ok(())

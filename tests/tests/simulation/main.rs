@@ -197,6 +197,27 @@ fn tasks_that_do_nothing_only_order_others() {
     assert!(log.events.contains(&Stamped { nanos: MS, event: Event::Passed { task: joined.submitted() } }));
 }
 
+/// With one memory or several, whether these are used or not.
+#[test]
+fn a_scratchpad_that_never_fits_is_reported() {
+    let mut graph = TaskGraph::new("one");
+    let kind = graph.add_kind("k");
+    let pad = graph.add_data(Datum::new(6_000_000));
+    graph.add_data(Datum::new(1_500_000));
+    graph.add_task(Task::new(kind).access(pad, AccessMode::Scratch));
+    for more in ["", r#"memory "far"; link "ram" "far" bandwidth="1 GB/s";"#] {
+        let machine = |size: &str| {
+            let workers = r#"workers "cpu" memory="ram"; kernel "k" { on "cpu" time="1 ms" }"#;
+            platform(&format!("memory \"ram\" size=\"{size}\"; {more} {workers}"))
+        };
+        let error = run(&graph, &machine("8 MB"), "tree-eager", 0).expect_err("it does not fit").to_string();
+        let expected =
+            "task 1 needs 6000000 bytes of the memory `ram`, which has room for 500000 beside the data at home there";
+        assert_eq!(error, expected, "{more}");
+        run(&graph, &machine("14 MB"), "tree-eager", 0).expect("it fits");
+    }
+}
+
 #[test]
 fn overheads_are_paid_by_whom_they_concern() {
     let machine = platform(

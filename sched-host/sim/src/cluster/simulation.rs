@@ -9,7 +9,7 @@ use crate::backend::SimBackend;
 use crate::engine::{Engine, Mail, PolicyEnv, RankCosts};
 use crate::lengths::Lengths;
 use crate::outcome::{LinkStats, SimOutcome};
-use crate::{Noise, SimError, check_homes, openings, overflow, restrictions};
+use crate::{Noise, SimError, homes, openings, overflow, restrictions};
 use sched_graph::ranks::{Grid, Message, Role, Share, Shares};
 use sched_graph::{ContextId, Dependencies, Task, TaskGraph};
 use sched_policy::Policy;
@@ -187,7 +187,7 @@ impl ClusterSimulation {
         let noise = Noise { seed: fold(self.noise.seed, u64::from(numbers.rank)), ..self.noise.clone() };
         let luck = noise.luck(&graph, &platform);
         overflow::check(&graph, &platform, &lengths, luck.as_ref())?;
-        check_homes(&graph, &platform)?;
+        homes::check(&graph, &platform)?;
         let dependencies = graph.dependencies();
         let mut backend = SimBackend::new(Arc::new(graph), Arc::new(dependencies), platform, lengths, combined);
         backend.luck = luck;
