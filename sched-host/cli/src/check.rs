@@ -26,8 +26,8 @@ use std::sync::Arc;
 /// The rules: V1 the root never refuses a task; V2 only components that choose, or with slots, have several children;
 /// V3 every scheduling area has a pump for each direction of flow; V4 every leaf is one worker's, every worker
 /// has a leaf, and nothing is unused; V5 components that need performance models stand below a slot `perfmodel`; V6
-/// nothing is below itself, below more than 127 components, or on more than 65 536 paths; V7 names exist, and values are
-/// of the right type and in range. A runtime checks these rules before it starts.
+/// nothing is below itself, below more than 127 components, or on more than 65 536 paths; V7 names exist, and values
+/// are of the right type and in range. A runtime checks these rules before it starts.
 ///
 /// With --run, each valid policy is started for a moment on this machine, with small tasks and a worker that leaves and
 /// joins again, and what third-party components declare is compared with what they do.

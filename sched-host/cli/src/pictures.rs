@@ -26,8 +26,8 @@ pub(super) struct Pictures {
 
     /// Draw a Gantt chart (SVG) with the lower bound of the makespan as a line; `-` is the standard output
     ///
-    /// Each of several simulations gets a file, with the policy's name before the extension; all share one time axis. Of
-    /// a real run there is one: choose one policy, and `--repeat 1`.
+    /// Each of several simulations gets a file, with the policy's name before the extension; all share one time axis.
+    /// Of a real run there is one: choose one policy, and `--repeat 1`.
     #[arg(long, value_name = "FILE.svg", value_parser = svg_file)]
     gantt: Option<Target>,
 }

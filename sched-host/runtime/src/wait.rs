@@ -175,7 +175,7 @@ impl Runtime {
 
     /// Waits for the tasks of this thread's current context, set by [`SchedContext::with`]; for all tasks, as
     /// [`wait_all`](Self::wait_all), if none is set. So code that submits a graph and waits for it can run in any
-    /// context. Of a context that has been [deleted](SchedContext::delete), all tasks have ended: nothing is waited for.
+    /// context. All tasks of a context that has been [deleted](SchedContext::delete) have ended: nothing is waited for.
     ///
     /// # Errors
     /// As for [`wait_all`](Self::wait_all).

@@ -7,8 +7,8 @@ use sched_tree::fault::task_count;
 use sched_tree::{Fault, NodeState, suspect};
 use std::fmt;
 
-/// Reason why a simulation has no result. Tasks have their places in the graph here, from 0, and in the text the numbers
-/// of events and traces, from 1.
+/// Reason why a simulation has no result. Tasks have their places in the graph here, from 0, and in the text the
+/// numbers of events and traces, from 1.
 #[derive(thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum SimError {
