@@ -391,10 +391,7 @@ impl<'a> Engine<'a> {
         let workers: Vec<WorkerStats> = workers.collect();
         let idle = workers.iter().zip(&self.workers);
         let idle = idle.map(|(stats, worker)| stats.idle.as_secs_f64() * platform.classes[worker.class].power.idle);
-        // Where nothing ran and nothing draws power, nothing is known.
-        let has_run = self.workers.iter().any(|worker| worker.executed > 0);
-        let energy = self.joules + idle.sum::<f64>();
-        let energy = (!energy.is_nan() && (has_run || energy > 0.0)).then_some(energy);
+        let energy = Some(self.joules + idle.sum::<f64>()).filter(|joules| !joules.is_nan());
         let links = platform.links.iter().zip(&self.moves.link_bytes);
         let links = links.map(|(link, bytes)| LinkStats { name: link.name.clone(), bytes: *bytes });
         let memories = (0..).map(MemoryNode).zip(&platform.memories).map(|(node, memory)| {
