@@ -46,11 +46,12 @@ const SENT: usize = 2;
 
 /// What became of the tasks for a child that has room.
 enum Sent {
-    Some,
-    /// There was none that the requesting worker can execute.
-    None,
+    /// The child took some.
+    Taken,
     /// The child took none.
     Refused,
+    /// There was none that the requesting worker can execute.
+    Nothing,
 }
 
 impl Build for WorkStealing {
@@ -182,8 +183,8 @@ impl WorkStealing {
         }
         self.looks.end(look);
         match moved {
-            true => Sent::Some,
-            false if sent == 0 => Sent::None,
+            true => Sent::Taken,
+            false if sent == 0 => Sent::Nothing,
             false => Sent::Refused,
         }
     }
@@ -216,11 +217,11 @@ impl Component for WorkStealing {
 
     fn can_push(&self, node: Node<'_>, to: Child) -> bool {
         match self.send(node, to) {
-            Sent::Some => true,
+            Sent::Taken => true,
             // The tasks here were refused; more of them would be too.
             Sent::Refused => false,
             // What the parents push stays here until it is sent on.
-            Sent::None => {
+            Sent::Nothing => {
                 node.parents_can_push() && {
                     self.send(node, to);
                     true

@@ -377,8 +377,8 @@ impl Core {
         }
     }
 
-    /// Notes that all tasks so far have ended, if that is so. Tasks after them need not look at their slots, which lie in
-    /// no cache any more when a program has waited for all and goes on.
+    /// Notes that all tasks so far have ended, if that is so. Tasks after them need not look at their slots, which lie
+    /// in no cache any more when a program has waited for all and goes on.
     pub(crate) fn note_ended(&self) {
         if let Some(finished) = self.all_finished() {
             self.ended_up_to.fetch_max(finished, AcqRel);

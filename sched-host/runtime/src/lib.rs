@@ -312,8 +312,8 @@ impl Runtime {
         self.core.backend.memories.as_ref().map_or_else(Vec::new, |memories| memories.stats())
     }
 
-    /// Transfers of [replicas](Submitter::replicated), and of arrays, matrices and their parts, between memory nodes since
-    /// the start of the runtime, by source and destination. Pairs without transfers are omitted.
+    /// Transfers of [replicas](Submitter::replicated), and of arrays, matrices and their parts, between memory nodes
+    /// since the start of the runtime, by source and destination. Pairs without transfers are omitted.
     #[must_use]
     pub fn transfers(&self) -> Vec<TransferStats> {
         self.core.backend.memories.as_ref().map_or_else(Vec::new, |memories| memories.transfers())

@@ -67,11 +67,14 @@ impl Spec {
     }
 }
 
-/// An access in one word: the data, and the mode in the lowest bits. (2²⁹ pieces of data have no place in a graph.)
+/// An access in one word: the data, and the mode in the lowest bits.
 #[derive(Clone, Copy, Debug)]
 struct Packed(u32);
 
 const MODE_BITS: u32 = 3;
+
+/// Maximum number of pieces of data. They take 16 GiB of a graph.
+const MOST_DATA: usize = 1 << (u32::BITS - MODE_BITS);
 
 impl Packed {
     fn of(Access { data, mode }: Access) -> Packed {
@@ -101,7 +104,10 @@ pub(super) struct Specs {
 }
 
 impl Specs {
+    /// # Panics
+    /// If there is more data than a word can number.
     pub(super) fn of(graph: &TaskGraph) -> Specs {
+        assert!(graph.data.len() <= MOST_DATA, "a simulation has at most 2^29 pieces of data");
         let mut many = Vec::new();
         let specs = graph.tasks.iter().map(|task| Spec::of(graph, task, &mut many)).collect();
         Specs { specs, many: many.into() }
