@@ -2,64 +2,29 @@
 
 mod by_archs;
 mod counted;
+mod divided;
+mod held;
 mod least;
 mod level;
 mod looks;
 mod shared;
 
-pub(crate) use by_archs::{ALL, Able, ByArchs, Stuck, archs_of_requester};
+pub(crate) use by_archs::{ALL, Able, ByArchs, Executable, Stuck, archs_of_requester};
 pub(crate) use counted::{Counted, Len};
+pub(crate) use held::{Held, arch_to_find};
 pub(crate) use least::Reach;
 use level::{Entry, Level};
 pub(crate) use looks::Looks;
-use sched_core::{Arch, ArchSet, Node, Task};
+use sched_core::{Node, Task};
 pub(crate) use shared::{Change, SharedQueue};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// A task in a queue, with the properties that a pull needs. The task itself lies in the cache of the worker that made
-/// it ready: reading it under the queue's lock would make every other thread wait for the cache miss.
-#[derive(Debug)]
-pub(crate) struct Held {
-    pub(crate) task: Task,
-    /// Architectures of which every worker can execute it; none if it is restricted to certain workers.
-    archs: ArchSet,
-}
-
-impl Held {
-    #[inline]
-    pub(crate) fn new(task: Task) -> Held {
-        Held { archs: task.open_archs(), task }
-    }
-
-    /// Whether the requesting worker, which has one of `archs`, can execute it.
-    #[inline]
-    pub(crate) fn is_for(&self, node: Node<'_>, archs: ArchSet) -> bool {
-        self.archs.intersects(archs) || (self.archs.is_empty() && node.requester_can_execute(&self.task))
-    }
-
-    /// Whether the requesting worker, of this architecture, may be able to execute it; true if the architecture does
-    /// not matter.
-    pub(crate) fn suits(&self, node: Node<'_>, arch: Option<Arch>) -> bool {
-        match self.archs.is_empty() {
-            true => node.requester_can_execute(&self.task),
-            false => arch.is_none_or(|arch| self.archs.contains(arch)),
-        }
-    }
-}
-
 /// Keeps one worker's writes off the cache lines of others: two lines, since processors fetch them in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Padded<T>(pub(crate) T);
-
-/// The architecture to look for in a queue on behalf of the requesting worker; none where all workers below have the
-/// same one, because then nearly all tasks do too.
-#[inline]
-pub(crate) fn arch_to_find(node: Node<'_>) -> Option<Arch> {
-    if node.is_homogeneous() { None } else { node.requester().and_then(|worker| node.arch(worker)) }
-}
 
 /// Number of emptied levels whose storage is kept for reuse, so that a queue with few simultaneous priorities does not
 /// allocate.
@@ -68,6 +33,9 @@ const KEPT_STORAGE: usize = 64;
 /// Tasks, higher priorities first, and each priority in order of arrival.
 ///
 /// Pushing and popping take O(log p) with p priorities present; with a single one, they cost as much as in a deque.
+/// Who looks for a task that it can execute passes over others; where these are many, they are
+/// [kept apart](Self::divide), and passing over them costs nothing. What decides whether a task is eligible is therefore
+/// nothing but who [can execute](Executable::able) it.
 ///
 /// What every pop needs comes first: with the lock before it, it is one cache line, which those who pop pass on.
 #[derive(Debug)]
@@ -81,6 +49,8 @@ pub(crate) struct TaskQueue<T = Task> {
     arrivals: u64,
     /// Boxed, so that what every task needs occupies few cache lines.
     rest: Box<Rest<T>>,
+    /// Whether the tasks are [kept apart](Self::divide): `main` and the levels below are empty then.
+    is_divided: bool,
 }
 
 /// The part of a queue that tasks of a single priority do not need.
@@ -90,6 +60,8 @@ struct Rest<T> {
     levels: BTreeMap<Reverse<i32>, Level<T>>,
     /// Storage of levels that were emptied.
     spare: Vec<Level<T>>,
+    /// The tasks, while the queue is divided.
+    apart: ByArchs<T>,
 }
 
 impl<T> Rest<T> {
@@ -125,7 +97,8 @@ impl<T> TaskQueue<T> {
             len: 0,
             expected: 0,
             arrivals: 0,
-            rest: Box::new(Rest { levels: BTreeMap::new(), spare: Vec::new() }),
+            rest: Box::new(Rest { levels: BTreeMap::new(), spare: Vec::new(), apart: ByArchs::default() }),
+            is_divided: false,
         }
     }
 
@@ -140,13 +113,18 @@ impl<T> TaskQueue<T> {
     pub(crate) fn expected(&self) -> u64 {
         self.expected
     }
+}
 
+impl<T: Executable> TaskQueue<T> {
     /// Inserts `task` behind all tasks of its `priority` or higher. Its expected length is `expected` nanoseconds.
     #[inline(always)]
     pub(crate) fn push(&mut self, task: T, priority: i32, expected: u64) {
         let arrival = self.arrivals;
         self.arrivals += 1;
-        self.level(priority).push(arrival, expected, task);
+        match self.is_divided {
+            false => self.level(priority).push(arrival, expected, task),
+            true => self.put_apart(task, Place { priority, arrival, expected }),
+        }
         self.add(expected);
     }
 
@@ -154,7 +132,9 @@ impl<T> TaskQueue<T> {
     /// length is zero.
     fn append(&mut self, priority: i32, entries: &mut VecDeque<Entry<T>>) {
         let (arrival, count) = (self.arrivals, entries.len());
-        if count > 0 {
+        if self.is_divided {
+            entries.drain(..).for_each(|Entry { expected, task, .. }| self.push(task, priority, expected));
+        } else if count > 0 {
             self.level(priority).append(arrival, entries);
             self.arrivals += count as u64;
             self.len += count as u32;
@@ -164,7 +144,7 @@ impl<T> TaskQueue<T> {
     /// Whether every task has this priority.
     fn has_only(&self, priority: i32) -> bool {
         let mut levels = self.levels().filter(|(_, level)| !level.is_empty());
-        levels.all(|(key, _)| key.0 == priority)
+        levels.all(|(key, _)| key.0 == priority) && self.rest.apart.has_only(priority)
     }
 
     /// Takes the first task that is `eligible`.
@@ -180,7 +160,7 @@ impl<T> TaskQueue<T> {
     /// The first task of the highest priority, or the `NEWEST`, and its expected length, if it is `eligible`.
     #[inline(always)]
     fn pop_end<const NEWEST: bool>(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, u64)> {
-        let index = if NEWEST { self.main.len().wrapping_sub(1) } else { 0 };
+        let index = self.index_of_end::<NEWEST>();
         let is_eligible = self.main.get(index).is_some_and(|entry| eligible(&entry.task));
         is_eligible.then(|| {
             let (task, place) = self.take_main(index);
@@ -190,9 +170,20 @@ impl<T> TaskQueue<T> {
 
     #[inline(never)]
     fn find_and_pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        if self.is_divided {
+            return self.pop_apart(|apart| apart.pop_of(|_| true, eligible));
+        }
         self.promote();
-        let (key, index) = self.find(|level| level.find(&mut eligible))?;
-        Some(self.take(key, index))
+        let (mut looks, eligible) = (0, &mut eligible);
+        let found = self.find(|level| {
+            level.find(|task| {
+                looks += 1;
+                eligible(task)
+            })
+        });
+        let popped = found.map(|(key, index)| self.take(key, index));
+        self.divide_after(looks);
+        popped
     }
 
     /// Takes the last `eligible` task of the highest priority that has one.
@@ -207,9 +198,20 @@ impl<T> TaskQueue<T> {
 
     #[inline(never)]
     fn find_newest_and_pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        if self.is_divided {
+            return self.pop_apart(|apart| apart.pop_newest(eligible));
+        }
         self.promote();
-        let (key, index) = self.find(|level| level.find_newest(&mut eligible))?;
-        Some(self.take(key, index))
+        let (mut looks, eligible) = (0, &mut eligible);
+        let found = self.find(|level| {
+            level.find_newest(|task| {
+                looks += 1;
+                eligible(task)
+            })
+        });
+        let popped = found.map(|(key, index)| self.take(key, index));
+        self.divide_after(looks);
+        popped
     }
 
     /// The level of the highest priority in which `find` succeeds, and the position there.
@@ -223,18 +225,39 @@ impl<T> TaskQueue<T> {
         std::iter::once((Reverse(self.main_priority), &self.main)).chain(below)
     }
 
-    /// The priority and arrival number of the first `eligible` task, for comparison with other queues.
-    fn first(&self, mut eligible: impl FnMut(&T) -> bool) -> Option<(Reverse<i32>, u64)> {
-        let (key, index) = self.find(|level| level.find(&mut eligible))?;
-        let level = if key.0 == self.main_priority { &self.main } else { self.rest.levels.get(&key)? };
-        Some((key, level.arrival(level.get(index)?)))
+    /// The first task, or the last of the highest priority (`NEWEST`), and its place in the order.
+    #[inline]
+    fn end<const NEWEST: bool>(&mut self) -> Option<((Reverse<i32>, u64), &T)> {
+        self.promote();
+        let entry = self.main.get(self.index_of_end::<NEWEST>())?;
+        Some(((Reverse(self.main_priority), self.main.arrival(entry)), &entry.task))
+    }
+
+    /// Some task, if there is one and the queue is not divided.
+    fn some(&self) -> Option<&T> {
+        let (_, level) = self.levels().find(|(_, level)| !level.is_empty())?;
+        level.get(0).map(|entry| &entry.task)
+    }
+
+    /// Takes what [`end`](Self::end) found.
+    #[inline]
+    fn take_end<const NEWEST: bool>(&mut self) -> (T, Place) {
+        self.take_main(self.index_of_end::<NEWEST>())
+    }
+
+    #[inline(always)]
+    fn index_of_end<const NEWEST: bool>(&self) -> usize {
+        if NEWEST { self.main.len().wrapping_sub(1) } else { 0 }
     }
 
     /// Puts a popped task back at its position, whatever was pushed, popped or put back meanwhile.
     #[inline]
     pub(crate) fn unpop(&mut self, task: T, place: Place) {
         let Place { priority, arrival, expected } = place;
-        self.level(priority).unpop(arrival, expected, task);
+        match self.is_divided {
+            false => self.level(priority).unpop(arrival, expected, task),
+            true => self.put_apart(task, place),
+        }
         self.add(expected);
     }
 
@@ -262,7 +285,7 @@ impl<T> TaskQueue<T> {
 
     #[inline(never)]
     fn other_level(&mut self, priority: i32) -> &mut Level<T> {
-        let Rest { levels, spare } = &mut *self.rest;
+        let Rest { levels, spare, .. } = &mut *self.rest;
         let mut new = || spare.pop().unwrap_or_default();
         if priority < self.main_priority {
             return levels.entry(Reverse(priority)).or_insert_with(new);
@@ -312,12 +335,17 @@ impl<T> TaskQueue<T> {
     #[inline(always)]
     fn taken(&mut self, entry: Entry<T>, priority: i32, arrival: u64) -> (T, Place) {
         let Entry { expected, task, .. } = entry;
+        self.subtract(expected);
+        (task, Place { priority, arrival, expected })
+    }
+
+    #[inline(always)]
+    fn subtract(&mut self, expected: u64) {
         self.len -= 1;
         // The sum may have saturated: it is never more than that of the tasks, and so zero when they have gone.
         if expected != 0 {
             self.expected = self.expected.saturating_sub(expected);
         }
-        (task, Place { priority, arrival, expected })
     }
 }
 

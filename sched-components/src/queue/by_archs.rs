@@ -1,7 +1,8 @@
 //! Tasks in one order, stored separately by the workers that can execute them.
 
-use super::{Len, Place, TaskQueue};
+use super::{Held, Len, Place, TaskQueue};
 use sched_core::{ArchSet, Node, Task};
+use std::cmp::Reverse;
 
 /// All architectures.
 pub(crate) const ALL: ArchSet = ArchSet::from_bits(u32::MAX);
@@ -31,17 +32,34 @@ pub(crate) struct Able {
     archs: ArchSet,
     /// See [`Task::restriction`].
     restriction: u64,
+    /// How many workers may execute it together: whether a combined one can depends on it.
+    width: u32,
+}
+
+/// What a queue can be divided by.
+pub(crate) trait Executable {
+    /// The workers that can execute it.
+    fn able(&self) -> Able;
+}
+
+impl Executable for Task {
+    #[inline]
+    fn able(&self) -> Able {
+        Able { archs: self.archs(), restriction: self.restriction(), width: self.width() }
+    }
+}
+
+impl Executable for Held {
+    #[inline]
+    fn able(&self) -> Able {
+        self.task.able()
+    }
 }
 
 impl Able {
-    #[inline]
-    pub(crate) fn of(task: &Task) -> Able {
-        Able { archs: task.archs(), restriction: task.restriction() }
-    }
-
     #[cfg(test)]
     pub(crate) fn new(archs: ArchSet, restriction: u64) -> Able {
-        Able { archs, restriction }
+        Able { archs, restriction, width: 1 }
     }
 
     /// Whether some of these workers have one of `archs`.
@@ -101,12 +119,19 @@ impl<T> ByArchs<T> {
         self.kinds.iter().map(|(_, queue)| queue.expected()).fold(0, u64::saturating_add)
     }
 
-    /// Inserts `task`, which these workers can execute, behind all tasks of its `priority` or higher. Its expected
-    /// length is `expected` nanoseconds.
-    pub(crate) fn push(&mut self, able: Able, task: T, priority: i32, expected: u64) {
+    /// Number of queues.
+    #[cfg(test)]
+    pub(crate) fn kinds(&self) -> usize {
+        self.kinds.len()
+    }
+}
+
+impl<T: Executable> ByArchs<T> {
+    /// Inserts `task` behind all tasks of its `priority` or higher. Its expected length is `expected` nanoseconds.
+    pub(crate) fn push(&mut self, task: T, priority: i32, expected: u64) {
         let arrival = self.arrivals;
         self.arrivals += 1;
-        let queue = self.kind(able);
+        let queue = self.kind(task.able());
         queue.arrivals = arrival;
         queue.push(task, priority, expected);
     }
@@ -116,31 +141,59 @@ impl<T> ByArchs<T> {
         self.pop_of(|able| able.are_of(archs), eligible)
     }
 
-    /// Takes the first `eligible` task of the `wanted` kinds.
+    /// Takes the first `eligible` task of the `wanted` kinds. All tasks of a kind are eligible, or none.
     pub(crate) fn pop_of(
         &mut self,
         wanted: impl Fn(Able) -> bool,
-        mut eligible: impl FnMut(&T) -> bool,
+        eligible: impl FnMut(&T) -> bool,
     ) -> Option<(T, Place)> {
-        if let [(kind, queue)] = &mut *self.kinds {
-            return if wanted(*kind) { queue.pop(eligible) } else { None };
+        let order = |first: (Reverse<i32>, u64), best: (Reverse<i32>, u64)| first < best;
+        Some(self.best::<false>(wanted, eligible, order)?.take_end::<false>())
+    }
+
+    /// Takes the last task of the highest priority that has an `eligible` one. All tasks of a kind are eligible, or none.
+    pub(crate) fn pop_newest(&mut self, eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        let order = |(priority, arrival): (Reverse<i32>, u64), best: (Reverse<i32>, u64)| {
+            (priority, Reverse(arrival)) < (best.0, Reverse(best.1))
+        };
+        Some(self.best::<true>(|_| true, eligible, order)?.take_end::<true>())
+    }
+
+    /// The queue of a wanted and eligible kind whose end comes before those of the others, in this order.
+    fn best<const NEWEST: bool>(
+        &mut self,
+        wanted: impl Fn(Able) -> bool,
+        mut eligible: impl FnMut(&T) -> bool,
+        is_before: impl Fn((Reverse<i32>, u64), (Reverse<i32>, u64)) -> bool,
+    ) -> Option<&mut TaskQueue<T>> {
+        let mut best: Option<((Reverse<i32>, u64), usize)> = None;
+        for (index, (kind, queue)) in self.kinds.iter_mut().enumerate() {
+            if !wanted(*kind) {
+                continue;
+            }
+            let Some((end, task)) = queue.end::<NEWEST>() else { continue };
+            // Whether a task is eligible is asked of the host.
+            if best.is_none_or(|(best, _)| is_before(end, best)) && eligible(task) {
+                best = Some((end, index));
+            }
         }
-        let able = self.kinds.iter_mut().filter(|(kind, _)| wanted(*kind));
-        let first = able.filter_map(|(_, queue)| Some((queue.first(&mut eligible)?, queue)));
-        let (_, queue) = first.min_by_key(|(first, _)| *first)?;
-        queue.pop(eligible)
+        best.map(|(_, index)| &mut self.kinds[index].1)
+    }
+
+    /// Whether a task is in the queue for which this is true. It is true of all tasks of a kind, or of none.
+    pub(crate) fn has_kind(&self, is_so: impl Fn(&T) -> bool) -> bool {
+        self.kinds.iter().any(|(_, queue)| queue.some().is_some_and(&is_so))
+    }
+
+    /// Whether every task has this priority.
+    pub(super) fn has_only(&self, priority: i32) -> bool {
+        self.kinds.iter().all(|(_, queue)| queue.has_only(priority))
     }
 
     /// Puts a popped task back at its position, whatever was pushed, popped or put back meanwhile.
     #[inline]
-    pub(crate) fn unpop(&mut self, able: Able, task: T, place: Place) {
-        self.kind(able).unpop(task, place);
-    }
-
-    /// Number of queues.
-    #[cfg(test)]
-    pub(crate) fn kinds(&self) -> usize {
-        self.kinds.len()
+    pub(crate) fn unpop(&mut self, task: T, place: Place) {
+        self.kind(task.able()).unpop(task, place);
     }
 
     /// Removes all tasks, in order.

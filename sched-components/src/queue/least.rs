@@ -1,7 +1,7 @@
 //! Taking the task of the least cost instead of the first.
 
 use super::level::{Entry, Level};
-use super::{Place, TaskQueue};
+use super::{Executable, Place, TaskQueue};
 use std::cmp::Reverse;
 
 /// Which tasks compete.
@@ -16,10 +16,13 @@ pub(crate) enum Reach {
 /// The best task so far: its cost, its level, and its position there.
 type Best = (u64, Reverse<i32>, usize);
 
-impl<T> TaskQueue<T> {
+impl<T: Executable> TaskQueue<T> {
     /// Takes the task of the least `cost`; on ties, the one that [`pop`](Self::pop) would take. Tasks without a cost do
     /// not compete. The search stops at the first task that costs nothing.
     pub(crate) fn pop_least(&mut self, reach: Reach, mut cost: impl FnMut(&T) -> Option<u64>) -> Option<(T, Place)> {
+        if self.is_divided {
+            self.unite();
+        }
         let mut best: Option<Best> = None;
         for (key, level) in self.levels() {
             search(key, level, &mut cost, &mut best);

@@ -95,6 +95,13 @@ impl<T> Level<T> {
         }
     }
 
+    /// Removes all tasks, in order, and hands each over with its arrival number and its expected length.
+    pub(super) fn drain(&mut self, mut take: impl FnMut(u64, u64, T)) {
+        for Entry { number, expected, task } in self.entries.drain(..) {
+            take(self.base.wrapping_add(number), expected, task);
+        }
+    }
+
     /// Index of the first eligible entry.
     #[inline]
     pub(super) fn find(&self, mut eligible: impl FnMut(&T) -> bool) -> Option<usize> {

@@ -4,7 +4,7 @@
 mod models;
 
 use super::level::{Entry, push_back};
-use super::{Padded, Place, TaskQueue};
+use super::{Executable, Padded, Place, TaskQueue};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering::*};
 use sched_core::{fetch_ahead, fetch_to_write};
 use std::collections::VecDeque;
@@ -65,7 +65,7 @@ struct Back<T> {
     tasks: Mutex<VecDeque<Entry<T>>>,
 }
 
-impl<T, B> SharedQueue<T, B> {
+impl<T: Executable, B> SharedQueue<T, B> {
     /// A queue with room for any number of tasks.
     pub(crate) fn new(beside: B) -> SharedQueue<T, B> {
         SharedQueue::with_limit(beside, usize::MAX)

@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use sched_core::{Arch, ArchSet};
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 
 #[derive(Clone, Debug)]
@@ -41,6 +42,22 @@ fn steps(priorities: std::ops::Range<i32>) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..300)
 }
 
+const ARCHS: [u32; 4] = [1, 2, 3, 6];
+
+/// Twelve kinds: what decides in [`eligible_but`] and between architectures is the same for all tasks of one.
+impl Executable for u64 {
+    fn able(&self) -> Able {
+        Able::new(ArchSet::from_bits(ARCHS[(self % 4) as usize]), self % 12)
+    }
+}
+
+impl Executable for &str {
+    fn able(&self) -> Able {
+        Able::new(ArchSet::from_bits(1), 0)
+    }
+}
+
+/// Whether a task may leave when one of each `except` (2 or 3) must stay.
 fn eligible_but(task: u64, except: u64) -> bool {
     !(task + 1).is_multiple_of(except)
 }
@@ -216,28 +233,26 @@ proptest! {
 
 /// Runs pushes, pops and the other steps on a queue divided by architectures and on an undivided one.
 fn play_by_archs(steps: Vec<Step>) {
-    let archs_of = |task: u64| ArchSet::from_bits([1, 2, 3, 6][(task % 4) as usize]);
-    let able = |task: u64| Able::new(archs_of(task), task / 4 % 3);
     let (mut apart, mut plain): (ByArchs<u64>, TaskQueue<u64>) = (ByArchs::default(), TaskQueue::new());
     let mut out: Vec<(u64, Place)> = Vec::new();
     let mut pushed = 0;
     for step in steps {
         match step {
             Step::Push { priority } => {
-                apart.push(able(pushed), pushed, priority, pushed % 5);
+                apart.push(pushed, priority, pushed % 5);
                 plain.push(pushed, priority, pushed % 5);
                 pushed += 1;
             }
             Step::Pop { except } | Step::PopNewest { except } | Step::PopLeast { except, .. } => {
                 let archs = ArchSet::from_bits(1 << (except % 3));
                 let popped = apart.pop(archs, |task| eligible_but(*task, except));
-                let eligible = |task: &u64| archs_of(*task).intersects(archs) && eligible_but(*task, except);
+                let eligible = |task: &u64| task.able().are_of(archs) && eligible_but(*task, except);
                 assert_eq!(popped, plain.pop(eligible));
                 out.extend(popped);
             }
             Step::Unpop { which } if !out.is_empty() => {
                 let (task, place) = out.swap_remove(which % out.len());
-                apart.unpop(able(task), task, place);
+                apart.unpop(task, place);
                 plain.unpop(task, place);
             }
             Step::Unpop { .. } => {}
@@ -255,40 +270,76 @@ proptest! {
     }
 }
 
+/// A number and the workers that can execute it.
+impl Executable for (u64, Able) {
+    fn able(&self) -> Able {
+        self.1
+    }
+}
+
+/// Workers of an architecture; all of them, or a set.
+fn workers(arch: Arch, set: u64) -> Able {
+    Able::new(ArchSet::EMPTY.with(arch), set)
+}
+
 #[test]
 fn what_nobody_who_asks_can_execute_is_not_looked_at() {
-    let mut queue: ByArchs<u64> = ByArchs::default();
-    let [cpu, cuda] = [Arch::CPU, Arch::CUDA].map(|arch| ArchSet::EMPTY.with(arch));
-    (0..1000).for_each(|task| queue.push(Able::new(cpu, 0), task, 1, 0));
-    queue.push(Able::new(cuda, 0), 1000, 0, 0);
+    let mut queue: ByArchs<(u64, Able)> = ByArchs::default();
+    (0..1000).for_each(|task| queue.push((task, workers(Arch::CPU, 0)), 1, 0));
+    queue.push((1000, workers(Arch::CUDA, 0)), 0, 0);
     let mut looked = 0;
-    let mut eligible = |_: &u64| {
+    let mut eligible = |_: &_| {
         looked += 1;
         true
     };
-    assert_eq!(queue.pop(cuda, &mut eligible).map(|(task, _)| task), Some(1000));
+    let cuda = ArchSet::EMPTY.with(Arch::CUDA);
+    assert_eq!(queue.pop(cuda, &mut eligible).map(|((task, _), _)| task), Some(1000));
     assert_eq!(queue.pop(cuda, &mut eligible), None);
     assert!(looked <= 2, "{looked}");
 }
 
 #[test]
+fn a_thousand_tasks_for_others_are_passed_over_once() {
+    let mut queue: TaskQueue<(u64, Able)> = TaskQueue::new();
+    let (cpu, cuda) = (workers(Arch::CPU, 0), workers(Arch::CUDA, 0));
+    (0..1000).for_each(|task| queue.push((task, cpu), (task % 3) as i32, 0));
+    let mut looks = 0;
+    let mut pop = |queue: &mut TaskQueue<(u64, Able)>, workers: Able| {
+        let popped = queue.pop(|(_, able)| {
+            looks += 1;
+            *able == workers
+        });
+        popped.map(|((task, _), _)| task)
+    };
+    for task in 1000..2000 {
+        queue.push((task, cuda), 0, 0);
+        assert_eq!(pop(&mut queue, cuda), Some(task));
+        assert_eq!(pop(&mut queue, cuda), None);
+    }
+    assert_eq!(pop(&mut queue, cpu), Some(2), "the first of the highest priority");
+    assert!(looks <= 1001 + 2 * 2000 + 1, "{looks}");
+    assert_eq!(queue.drain().len(), 999);
+    assert!(!queue.is_divided, "an empty queue is as new");
+}
+
+#[test]
 fn restricted_tasks_pass_each_other_and_leave_no_queue_for_each_set_of_workers() {
-    let mut queue: ByArchs<u64> = ByArchs::default();
-    let cpu = ArchSet::EMPTY.with(Arch::CPU);
-    (1..4).for_each(|set| queue.push(Able::new(cpu, set), set, 0, 0));
-    queue.push(Able::new(cpu, 0), 0, 0, 0);
+    let mut queue: ByArchs<(u64, Able)> = ByArchs::default();
+    let restricted = |set: u64| (set, workers(Arch::CPU, set));
+    (1..4).for_each(|set| queue.push(restricted(set), 0, 0));
+    queue.push(restricted(0), 0, 0);
     let mut stuck = Stuck::default();
     let mut order = Vec::new();
     while let Some((task, place)) = queue.pop_of(|able| stuck.lets_pass(able), |_| true) {
-        order.push(task);
-        stuck.note(Able::new(cpu, task));
-        queue.unpop(Able::new(cpu, task), task, place);
+        order.push(task.0);
+        stuck.note(task.able());
+        queue.unpop(task, place);
     }
     assert_eq!(order, [1, 2, 3, 0], "each kind once, and none behind one that all workers refuse");
-    assert_eq!(queue.drain(), [1, 2, 3, 0]);
+    assert_eq!(queue.drain(), [1, 2, 3, 0].map(restricted));
     for set in 1..100 {
-        queue.push(Able::new(cpu, set), set, 0, 0);
-        assert_eq!(queue.drain(), [set]);
+        queue.push(restricted(set), 0, 0);
+        assert_eq!(queue.drain(), [restricted(set)]);
     }
     assert_eq!(queue.kinds(), 4);
 }

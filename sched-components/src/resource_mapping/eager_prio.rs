@@ -2,7 +2,7 @@
 //! it.
 
 use super::by_speed::BySpeed;
-use crate::queue::{Able, ByArchs, Counted, Place, Stuck, archs_of_requester, load_here, nanos};
+use crate::queue::{ByArchs, Counted, Executable, Place, Stuck, archs_of_requester, load_here, nanos};
 use sched_core::*;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::time::Duration;
@@ -99,13 +99,13 @@ impl EagerPrio {
         let mut moved = false;
         let mut stuck = Stuck::default();
         while let Some((task, place)) = self.pop(|queue| queue.pop_of(|able| stuck.lets_pass(able), |_| true)) {
-            let able = Able::of(&task);
+            let able = task.able();
             let Err(kept) = self.offer(node, task) else {
                 moved = true;
                 continue;
             };
             stuck.note(able);
-            self.change(|queue| queue.unpop(able, kept.task, place));
+            self.change(|queue| queue.unpop(kept.task, place));
             if kept.pullable {
                 // A worker may have looked here while the task was out.
                 node.children_can_pull();
@@ -144,8 +144,8 @@ impl EagerPrio {
 
 impl Component for EagerPrio {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        let (able, priority, expected) = (Able::of(&task), task.priority(), task.predicted().map_or(0, nanos));
-        self.change(|queue| queue.push(able, task, priority, expected));
+        let (priority, expected) = (task.priority(), task.predicted().map_or(0, nanos));
+        self.change(|queue| queue.push(task, priority, expected));
         self.progress(node);
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use super::completion::{Basis, Candidate, Weights, expected_here, least_loaded, with_candidates};
 use super::turn::Turn;
-use crate::queue::{Able, ByArchs, Counted, Place, Stuck, archs_of_requester, load_here};
+use crate::queue::{ByArchs, Counted, Executable, Place, Stuck, archs_of_requester, load_here};
 use sched_core::*;
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ impl Heft {
             while window.len() < self.window {
                 let Some((task, place)) = next(queue) else { break };
                 if window.first().is_some_and(|(first, _)| first.priority() != task.priority()) {
-                    queue.unpop(Able::of(&task), task, place);
+                    queue.unpop(task, place);
                     break;
                 }
                 window.push((task, place));
@@ -98,8 +98,7 @@ impl Heft {
     }
 
     fn give_back(&self, tasks: impl IntoIterator<Item = (Task, Place)>) {
-        self.queue
-            .change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(Able::of(&task), task, place)));
+        self.queue.change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(task, place)));
     }
 
     /// The task of the window that can be completed first. Tasks without an estimate go when no other is left.
@@ -147,7 +146,7 @@ impl Heft {
         });
         *self.spare.lock() = scratch;
         let ((mut task, place), pick) = picked?;
-        let able = Able::of(&task);
+        let able = task.able();
         let child = match pick {
             Pick::Known(candidate) => {
                 candidate.predict(&mut task);
@@ -201,8 +200,7 @@ impl Heft {
 impl Component for Heft {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
         let (priority, expected) = (task.priority(), expected_here(node, &task));
-        let able = Able::of(&task);
-        self.queue.change(|queue| queue.push(able, task, priority, expected));
+        self.queue.change(|queue| queue.push(task, priority, expected));
         self.progress(node);
         Ok(())
     }

@@ -4,7 +4,7 @@ mod buckets;
 
 use super::completion::{Basis, Candidate, Weights, ask_ends, expected_here, least_loaded, with_candidates};
 use super::turn::Turn;
-use crate::queue::{Able, Counted, Stuck, archs_of_requester, load_here};
+use crate::queue::{Able, Counted, Executable, Stuck, archs_of_requester, load_here};
 use buckets::{Buckets, End, Origin};
 use sched_core::*;
 use std::time::Duration;
@@ -135,7 +135,7 @@ impl Heteroprio {
     fn offer_unknown(&self, node: Node<'_>) -> bool {
         let mut stuck = Stuck::default();
         while let Some(popped) = self.pop(None, |able| stuck.lets_pass(able), |task| node.can_execute(task)) {
-            stuck.note(Able::of(&popped.0));
+            stuck.note(popped.0.able());
             if self.offer(node, popped, None) {
                 return true;
             }

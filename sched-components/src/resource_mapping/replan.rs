@@ -31,7 +31,7 @@
 use super::completion::{Basis, Candidate, Weights, least_loaded, with_candidates};
 use super::turn::Turn;
 use crate::LARGEST;
-use crate::queue::{ALL, Able, ByArchs, Counted, Place, archs_of_requester, load_here, nanos};
+use crate::queue::{ALL, ByArchs, Counted, Place, archs_of_requester, load_here, nanos};
 use sched_core::*;
 
 /// Stores tasks by priority, plans all of them whenever something changes, and sends those whose turn has come.
@@ -162,8 +162,7 @@ impl Replan {
     }
 
     fn give_back(&self, tasks: impl IntoIterator<Item = (Task, Place)>) {
-        self.queue
-            .change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(Able::of(&task), task, place)));
+        self.queue.change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(task, place)));
     }
 
     /// Asks each child when it becomes free. *Hop.*
@@ -182,10 +181,24 @@ impl Replan {
         }
     }
 
+    /// Whether any open child can execute any task. A device without work is open for as long as all tasks are for cores.
+    fn has_for_open(&self, node: Node<'_>, scratch: &Scratch) -> bool {
+        let is_open = |child: &Child| scratch.open[child.0 as usize];
+        scratch.open.contains(&true)
+            && self.queue.look(|queue| {
+                let for_open =
+                    |task: &Task| node.children().filter(is_open).any(|child| node.child_can_execute(child, task));
+                queue.has_kind(for_open)
+            })
+    }
+
     /// Plans tasks in order until one's turn has come.
     fn plan(&self, node: Node<'_>, scratch: &mut Scratch) -> Option<Turned> {
         let now = node.now();
         self.survey(node, now.as_nanos(), scratch);
+        if !self.has_for_open(node, scratch) {
+            return None;
+        }
         let mut last_end = 0;
         while scratch.open.contains(&true) {
             let Some((task, place)) = self.pop_next(node, scratch) else { break };
@@ -345,8 +358,8 @@ fn share(chosen: &Candidate) -> u64 {
 
 impl Component for Replan {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        let (able, priority) = (Able::of(&task), task.priority());
-        self.queue.change(|queue| queue.push(able, task, priority, 0));
+        let priority = task.priority();
+        self.queue.change(|queue| queue.push(task, priority, 0));
         self.progress(node);
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! lock.
 
 use super::SharedQueue;
+use crate::queue::{Able, Executable};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -13,6 +14,12 @@ fn model(body: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(body);
+}
+
+impl Executable for u32 {
+    fn able(&self) -> Able {
+        Able::new(sched_core::ArchSet::from_bits(1), 0)
+    }
 }
 
 fn pop(queue: &SharedQueue<u32>) -> Option<u32> {

@@ -50,12 +50,12 @@ impl Buckets {
 
     /// Adds a task whose expected length is `expected` nanoseconds.
     pub(super) fn push(&mut self, task: Task, acceleration: Option<f64>, expected: u64) {
-        let (able, priority) = (Able::of(&task), task.priority());
+        let priority = task.priority();
         let queue = match acceleration {
             None => &mut self.unknown,
             Some(acceleration) => self.bucket(acceleration),
         };
-        queue.push(able, task, priority, expected);
+        queue.push(task, priority, expected);
     }
 
     /// The bucket for an acceleration: the first close enough, or a new one.
@@ -102,7 +102,7 @@ impl Buckets {
                 .map(|bucket| &mut bucket.tasks)
                 .expect("buckets are never removed"),
         };
-        queue.unpop(Able::of(&task), task, origin.place);
+        queue.unpop(task, origin.place);
     }
 
     /// Removes all tasks: those without an acceleration, then the most accelerated first.

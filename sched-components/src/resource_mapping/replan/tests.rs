@@ -46,6 +46,27 @@ fn an_urgent_task_does_not_wait_for_those_that_wait() {
 }
 
 #[test]
+fn a_device_without_work_lets_nobody_compare_tasks_for_the_core() {
+    let rig = core_and_gpu(&[], &[(35, 10)]);
+    let for_core = || rig.task().archs([Arch::CPU]).make();
+    let first = for_core();
+    assert_eq!(rig.push(first), Ok(()));
+    assert_eq!(rig.child_tasks(Child(0)), [first]);
+    rig.can_push(Child(1));
+    let comparisons = rig.service_calls("expected_length");
+    assert!(comparisons > 0);
+    let tasks: Vec<_> = (0..50).map(|_| for_core()).collect();
+    for task in &tasks {
+        assert_eq!(rig.push(*task), Ok(()));
+        rig.can_push(Child(1));
+    }
+    assert_eq!(rig.service_calls("expected_length"), comparisons);
+    assert_eq!(rig.held(), tasks);
+    rig.can_push(Child(0));
+    assert_eq!(rig.child_tasks(Child(0)), [first, tasks[0]]);
+}
+
+#[test]
 fn a_long_plan_reaches_slow_workers() {
     let rig = core_and_gpu(&[], &[(35, 10)]);
     let tasks = rig.tasks(5);
