@@ -1,8 +1,8 @@
 //! What becomes of a program whose last rank goes wrong: each rank says what it learns, and fails.
 //!
 //! Build it with `cargo build -p sched-cluster --features mpi --example faults` and run it with `mpirun -n 3
-//! target/debug/examples/faults FAULT`, where FAULT is `kernel`, `order`, `owner`, `policy`, `panic`, `error`, `early`,
-//! `exit`, `abort`, `large` or `memory`, for which the last rank is to have less than 2 GiB (`ulimit -v`).
+//! target/debug/examples/faults FAULT`, where FAULT is `kernel`, `order`, `owner`, `policy`, `panic`, `error`, `return`,
+//! `early`, `exit`, `abort`, `large` or `memory`, for which the last rank is to have less than 2 GiB (`ulimit -v`).
 #![allow(clippy::print_stderr, reason = "it is a program for people")]
 
 use sched_cluster::{Cluster, ClusterError};
@@ -38,6 +38,7 @@ fn chain(cluster: &Cluster, fault: &str) -> Result<(), ClusterError> {
         if is_last && round == 10 {
             match fault {
                 "panic" => panic!("the program has had enough"),
+                "return" => return Ok(()),
                 "error" => return cluster.bring(&data[0], ranks),
                 "exit" => std::process::exit(3),
                 "abort" => std::process::abort(),

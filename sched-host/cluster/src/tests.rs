@@ -538,6 +538,38 @@ fn a_rank_that_returns_an_error_ends_the_others_with_its_words() {
 }
 
 #[test]
+fn a_rank_that_returns_early_leaves_nobody_waiting() {
+    for leaving in 0..3 {
+        let words = on_ranks(3, |cluster| {
+            let x = cluster.register_on(leaving, || 1_u64, || 0).expect("a rank");
+            cluster.wait_all().expect("all are there");
+            if cluster.rank() == leaving {
+                return None;
+            }
+            cluster.bring(&x, cluster.rank()).expect("it is registered");
+            let read = cluster.runtime().read(&x).map(|x| *x).expect_err("it never comes").to_string();
+            Some((read, cluster.wait_all().expect_err("a rank is gone").to_string()))
+        });
+        let why = format!("rank {leaving} has ended before the others");
+        for (read, waited) in words.into_iter().flatten() {
+            assert!(read.contains(&why), "{read}");
+            assert!(waited.contains(&why), "{waited}");
+        }
+    }
+}
+
+#[test]
+fn what_a_rank_sent_before_it_left_arrives() {
+    let words = on_ranks(3, |cluster| {
+        let x = cluster.register_on(0, || 7_u64, || 0).expect("a rank");
+        (1..3).for_each(|rank| cluster.bring(&x, rank).expect("it is registered"));
+        cluster.wait_all().expect("all is well");
+        *cluster.runtime().read(&x).expect("it has come")
+    });
+    assert_eq!(words, [7; 3]);
+}
+
+#[test]
 fn a_rank_that_waits_in_vain_for_a_value_learns_why() {
     let words = Cluster::local(
         2,

@@ -23,6 +23,9 @@ impl Tag {
     /// Why a rank has ended before the others.
     pub(crate) const ENDED: Tag = Tag(4);
 
+    /// A rank sends nothing any more: its program has let go of the cluster. The last message of each rank.
+    pub(crate) const LEFT: Tag = Tag(5);
+
     /// The tag of the datum with this index.
     pub(crate) fn of_datum(index: u32) -> Tag {
         Tag(2 * index + 6)

@@ -151,10 +151,15 @@ impl Clerk {
         }
     }
 
-    /// Begins to send everything.
+    /// Begins to send everything, and last of all that nothing more will come: ranks that still wait for this one would
+    /// wait for ever.
     pub(super) fn close(mut self) {
         while let Some((to, (tag, parcel))) = self.outbox.next(|_| 0) {
             self.transport.send(to, tag, parcel);
+        }
+        let own = self.transport.rank();
+        for rank in (0..self.transport.ranks()).filter(|rank| *rank != own) {
+            self.transport.send(rank, Tag::LEFT, Box::new(Vec::new()));
         }
     }
 
@@ -179,12 +184,18 @@ impl Clerk {
     /// Fails what is awaited from a rank that has ended, now and later, and all values: those of others may need its
     /// own.
     fn lose_rank(&mut self, rank: usize, why: &Arc<str>) {
-        for room in self.awaited.remove(&(rank, Tag::OWN)).into_iter().flatten() {
+        self.lose_from(rank, why);
+        self.lose_values(why);
+    }
+
+    /// Fails what is awaited from a rank, now and later.
+    fn lose_from(&mut self, rank: usize, why: &Arc<str>) {
+        let awaited: Vec<Key> = self.awaited.keys().filter(|(from, _)| *from == rank).copied().collect();
+        for room in awaited.iter().filter_map(|key| self.awaited.remove(key)).flatten() {
             self.waiting -= 1;
             room.fail(why);
         }
         self.ended.entry(rank).or_insert_with(|| Arc::clone(why));
-        self.lose_values(why);
     }
 
     /// Why no message of this tag will come from a rank any more.
@@ -204,7 +215,7 @@ impl Clerk {
 
     fn look(&mut self) -> bool {
         let Clerk { transport, memory, log, awaited, early, waiting, quiet, .. } = self;
-        let (mut lost, mut ended, mut stuck, mut notices) = (None, None, None, Vec::new());
+        let (mut lost, mut ended, mut left, mut stuck, mut notices) = (None, None, None, None, Vec::new());
         let has_looked = transport.look(&mut |from, tag, arrived| {
             let (whole_tag, len) = (tag, arrived.len());
             let (is_reason, tag) = tag.split();
@@ -214,6 +225,11 @@ impl Clerk {
             }
             if whole_tag == Tag::QUIET {
                 notices = quiet.take(from, &arrived.to_vec());
+                return;
+            }
+            if whole_tag == Tag::LEFT {
+                arrived.discard();
+                left = Some(from);
                 return;
             }
             if tag == Tag::ENDED {
@@ -254,6 +270,9 @@ impl Clerk {
         self.notify(notices);
         if let Some((rank, why)) = ended {
             self.lose_rank(rank, &why);
+        }
+        if let Some(rank) = left {
+            self.lose_from(rank, &Arc::from(format!("rank {rank} has ended before the others")));
         }
         if let Some(why) = stuck {
             self.lose_values(&why);
