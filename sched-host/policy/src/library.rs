@@ -140,6 +140,9 @@ impl Source {
 
     /// The text of a shipped policy or of a file.
     fn of_text(name_or_path: &str) -> Result<Source, Findings> {
+        if name_or_path.trim().is_empty() {
+            return Err(nameless());
+        }
         let tree_name = name_or_path.strip_prefix("modular-").map(|rest| format!("tree-{rest}"));
         let name = tree_name.as_deref().unwrap_or(name_or_path);
         if let Some(shipped) = library().iter().find(|shipped| shipped.name == name) {
@@ -206,15 +209,29 @@ impl Source {
 
 fn unknown(found: &str, name: &str) -> Findings {
     let names = || library().iter().map(|shipped| shipped.name);
-    // `eager` is short for `tree-eager`.
-    let close = closest(name, names()).or_else(|| closest(&format!("tree-{name}"), names()));
+    // `eager` is short for `tree-eager`, and compared without `tree-`, which would hide how much of it differs.
+    let close = closest(name, names()).map(str::to_owned).or_else(|| {
+        let short = names().filter_map(|name| name.strip_prefix("tree-"));
+        closest(name, short).map(|name| format!("tree-{name}"))
+    });
     let finding = Finding::error(format!("there is no policy `{found}`"));
     let finding = match close {
         Some(close) => finding.help(format!("did you mean `{close}`?")),
-        None => finding.help(format!("shipped policies: {}", names().collect::<Vec<_>>().join(", "))),
+        None => finding.help(shipped_names()),
     };
-    let finding = finding.help("a policy of your own is given by the path of its file, which ends in `.kdl`");
-    Findings::new(format!("policy `{found}`"), vec![finding.code("policy::unknown")])
+    Findings::new(format!("policy `{found}`"), vec![finding.help(OWN).code("policy::unknown")])
+}
+
+fn nameless() -> Findings {
+    let finding = Finding::error("the name of the policy is empty").help(shipped_names()).help(OWN);
+    Findings::new("policy", vec![finding.code("policy::unknown")])
+}
+
+/// How a policy is named that is not shipped.
+const OWN: &str = "a policy of your own is given by the path of its file, which ends in `.kdl`";
+
+fn shipped_names() -> String {
+    format!("shipped policies: {}", library().iter().map(|shipped| shipped.name).collect::<Vec<_>>().join(", "))
 }
 
 fn unreadable(path: &str, error: &Unread) -> Findings {

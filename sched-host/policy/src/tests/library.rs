@@ -141,3 +141,19 @@ fn unknown_names_get_a_suggestion() {
             a policy of your own is given by the path of its file, which ends in `.kdl`
     ");
 }
+
+#[test]
+fn an_empty_name_is_said_to_be_empty() {
+    let message = |name: &str| shown(&Source::find(name).unwrap_err());
+    for name in ["", "  ", "+mct.beta=2.0"] {
+        let shown = message(name);
+        assert!(shown.contains("the name of the policy is empty\n"), "{shown}");
+        assert!(shown.contains("shipped policies: tree-eager, ") && !shown.contains("did you mean"), "{shown}");
+    }
+    // Nothing of these is like `tree-ws`, which has the shortest name.
+    for name in ["#", "xy"] {
+        assert!(message(name).contains(&format!("there is no policy `{name}`\n")), "{}", message(name));
+        assert!(!message(name).contains("did you mean"), "{}", message(name));
+    }
+    assert!(message("wz").contains("did you mean `tree-ws`?"), "{}", message("wz"));
+}
