@@ -167,7 +167,7 @@ fn models_go_to_starpu_and_come_back() -> miette::Result<()> {
     assert_eq!(error.to_string(), "there are models of these names: gemm");
     let imported = sched(directory.path(), &["import", path, "--host", "node7", "--replace"])?;
     insta::assert_snapshot!(imported, @"
-    gemm: regression, 78 samples
+    gemm: regression, 52 samples
     1 model is in DIR/here now
     ");
     let after = sched(directory.path(), &["show", "gemm"])?;

@@ -4,7 +4,7 @@ use super::codelet::{CodeletFile, Comb, Device, Implementation, LinearRegression
 use super::history::HistoryEntry;
 use crate::{Fit, Kind, Linear, Measured, Measurements, Power, Prior, Quantity, SizeInfo, Variant};
 use sched_core::Arch;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Bound of the numbers of implementations that are exported: StarPU has 4 unless it is built for more, and a file
 /// lists all up to the last one.
@@ -25,17 +25,22 @@ impl CodeletFile {
     /// Converts the file, as a model of times or of energies.
     ///
     /// StarPU stores means, not samples, so imported data is only as robust as its means; samples measured from now on
-    /// are added to them.
+    /// are added to them. Samples that an [export](Self::export) has written for several devices count once.
     #[must_use]
     pub fn import(&self, quantity: Quantity) -> Imported {
         let mut measurements = Measurements::default();
         let mut skipped = 0;
         let (mut linear, mut nonlinear) = (false, false);
+        let mut counted: HashSet<(Arch, u32, String)> = HashSet::new();
         for comb in &self.combs {
             let Some((arch, cores)) = worker(comb) else {
                 skipped += 1;
                 continue;
             };
+            // An export has the same samples for each device. Two devices that were measured agree in no sum.
+            if !counted.insert((arch, cores, comb.measured_text())) {
+                continue;
+            }
             for (number, implementation) in comb.implementations.iter().enumerate() {
                 let variant = Variant { arch, cores, implementation: number as u32 };
                 let mut measured = Measured { prior: prior(implementation), ..Measured::default() };

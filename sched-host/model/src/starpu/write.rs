@@ -13,6 +13,16 @@ impl CodeletFile {
     }
 }
 
+impl Comb {
+    /// What was measured, without the devices: equal for equal measurements, of which NaN may be a part.
+    pub(super) fn measured_text(&self) -> String {
+        let mut out = String::new();
+        let mut each = self.implementations.iter();
+        each.try_for_each(|measured| implementation(&mut out, measured)).expect("writing to a string never fails");
+        out
+    }
+}
+
 fn file(out: &mut String, file: &CodeletFile) -> fmt::Result {
     write!(out, "##################\n# Performance Model Version\n{VERSION}\n\n")?;
     let count = file.combs.len();
