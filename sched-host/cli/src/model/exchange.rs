@@ -21,8 +21,8 @@ const MOST_DEVICES: usize = 4096;
 
 /// Import models that StarPU measured
 ///
-/// Reads codelets/45/NAME.HOST of the directory. Tasks find them by model name and footprint, which is computed as in
-/// StarPU.
+/// Reads codelets/45/NAME.HOST of the directory, and codelets/45/NAME where a NAME is given that has a dot: StarPU adds
+/// no machine to such names. Tasks find them by model name and footprint, which is computed as in StarPU.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("format", text_or_json))]
 pub(super) struct ImportArgs {
@@ -55,8 +55,9 @@ pub(super) struct ImportArgs {
 
 /// Export models for StarPU
 ///
-/// Writes codelets/45/NAME.HOST in the directory. StarPU receives the robust mean of each size as the mean of its
-/// samples. With --bus, writes bus/HOST.bandwidth, .latency, .config and .affinity of a described platform instead.
+/// Writes codelets/45/NAME.HOST in the directory, or codelets/45/NAME where NAME has a dot, as in StarPU. StarPU
+/// receives the robust mean of each size as the mean of its samples. With --bus, writes bus/HOST.bandwidth, .latency,
+/// .config and .affinity of a described platform instead.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("format", text_or_json))]
 pub(super) struct ExportArgs {
@@ -130,7 +131,7 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
             "StarPU has no directory of measurements"
         ));
     };
-    let mut sampling = Sampling::load(&directory, &host)?;
+    let mut sampling = Sampling::load_named(&directory, &host, &args.names)?;
     let mut missing = Vec::new();
     for name in args.names.iter().filter(|name| !sampling.codelets.contains_key(*name)) {
         missing.push(format!("`{name}`"));

@@ -294,3 +294,27 @@ fn an_export_of_all_models_leaves_a_damaged_one_out() -> miette::Result<()> {
     assert!(format!("{error:?}").contains("bad"), "{error:?}");
     Ok(())
 }
+
+#[test]
+fn a_model_whose_name_has_a_dot_goes_to_starpu_and_comes_back() -> miette::Result<()> {
+    let (directory, sampling) = (measured(), tempfile::tempdir().into_diagnostic()?);
+    let from = sampling.path().to_str().expect("text");
+    sched(directory.path(), &["export", from, "--host", "node7"])?;
+    let codelet = |name: &str| sampling.path().join("codelets/45").join(name);
+    std::fs::rename(codelet("gemm.node7"), codelet("gemm.double")).into_diagnostic()?;
+    let imported = sched(directory.path(), &["import", from, "gemm.double", "--host", "node7"])?;
+    insta::assert_snapshot!(imported, @"
+    gemm.double: regression, 52 samples
+    1 model is in DIR/here now
+    ");
+    let to = tempfile::tempdir().into_diagnostic()?;
+    let exported =
+        sched(directory.path(), &["export", to.path().to_str().expect("text"), "gemm.double", "--host", "node7"])?;
+    assert!(exported.ends_with("codelets/45/gemm.double\n"), "{exported}");
+    // Nothing says that it is no model `gemm` of a machine `double`.
+    let error = sched(directory.path(), &["import", from, "--host", "node7"]).expect_err("nothing is of this machine");
+    assert!(error.to_string().ends_with("it has files of double"), "{error}");
+    let error = sched(directory.path(), &["import", from, "../45/gemm.double", "--host", "node7"]);
+    assert!(error.is_err(), "{error:?}");
+    Ok(())
+}

@@ -29,15 +29,30 @@ impl Sampling {
     /// If the directory contains nothing of that machine. Damaged files are reported as [problems](Self::problems) of
     /// the result.
     pub fn load(directory: impl AsRef<Path>, host: &str) -> Result<Sampling, ModelError> {
+        Sampling::load_named(directory, host, &[])
+    }
+
+    /// Reads every file of the machine `host` below `directory`, and the models called `names` that are in no file of a
+    /// machine: as in StarPU, a name with a dot is the name of its file. Without being named, it would be taken for a
+    /// model of another machine.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load). Names without a file are no error.
+    pub fn load_named(directory: impl AsRef<Path>, host: &str, names: &[String]) -> Result<Sampling, ModelError> {
         let directory = directory.as_ref();
         let mut sampling =
             Sampling { host: host.to_owned(), codelets: BTreeMap::new(), bus: None, problems: Vec::new() };
         for path in files(&directory.join(CODELETS)) {
             let name = path.file_name().and_then(|name| name.to_str());
             let Some(symbol) = name.and_then(|name| name.strip_suffix(host)?.strip_suffix('.')) else { continue };
-            match CodeletFile::read(&path) {
-                Ok(file) => drop(sampling.codelets.insert(symbol.to_owned(), file)),
-                Err(problem) => sampling.problems.push(problem),
+            sampling.load_codelet(symbol, &path);
+        }
+        for name in names.iter().filter(|name| name.contains('.')) {
+            // Names come from the user; files in other directories are not models.
+            let is_file_name = Path::new(name).file_name().is_some_and(|file| file == name.as_str());
+            let path = Sampling::codelet_path(directory, name, host);
+            if is_file_name && path.is_file() && !sampling.codelets.contains_key(name) {
+                sampling.load_codelet(name, &path);
             }
         }
         sampling.load_bus(&directory.join("bus"));
@@ -47,6 +62,13 @@ impl Sampling {
             return Err(ModelError::NoSampling { directory, host: host.to_owned(), hosts });
         }
         Ok(sampling)
+    }
+
+    fn load_codelet(&mut self, symbol: &str, path: &Path) {
+        match CodeletFile::read(path) {
+            Ok(file) => drop(self.codelets.insert(symbol.to_owned(), file)),
+            Err(problem) => self.problems.push(problem),
+        }
     }
 
     fn load_bus(&mut self, directory: &Path) {
