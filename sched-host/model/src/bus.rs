@@ -37,6 +37,23 @@ impl Bus {
         self.bandwidth.nodes().max(self.latency.nodes())
     }
 
+    /// Number of main memories, which are the first nodes: one for each NUMA node that the configuration counts; 1 in
+    /// old files.
+    #[must_use]
+    pub fn main_memories(&self) -> usize {
+        let counted = self.config.lines.iter().find(|(_, says)| says.contains("NUMA"));
+        counted.map_or(1, |(count, _)| (*count as usize).max(1))
+    }
+
+    /// The main memory that is nearest to a device; `device` counts all of them from 0.
+    #[must_use]
+    pub fn nearest_to(&self, device: usize) -> usize {
+        let main = self.main_memories();
+        // The lists of old files are of cores.
+        let nearest = self.affinity.get(device).and_then(|nodes| nodes.first()).map_or(0, |node| *node as usize);
+        if nearest < main { nearest } else { 0 }
+    }
+
     /// Microseconds to transfer `bytes` from one node to another on an idle machine; 0 within a node, `None` if not
     /// measured.
     #[must_use]

@@ -9,8 +9,8 @@ use miette::{NamedSource, SourceSpan};
 use roxmltree::Node;
 use sched_core::{Arch, MemoryNode};
 use sched_machine::topology::CombinedSizes;
-use sched_model::ModelError;
 use sched_model::starpu::{CodeletFile, Sampling};
+use sched_model::{Bus, ModelError};
 use sched_text::excerpt::printable;
 use sched_text::{SourceText, count, file_name, line_and_column, offset_of, word_at};
 use std::collections::BTreeMap;
@@ -240,7 +240,11 @@ impl Drawn {
         let route = pairs.map(|(from, to)| {
             let links = self.way(from, to);
             let latency = links.iter().map(|link| self.links[*link].1).sum();
-            let measured = |bytes| sampling.bus.as_ref()?.predicted_transfer(from, to, bytes, devices);
+            let measured = |bytes| {
+                let bus = sampling.bus.as_ref()?;
+                let (from, to) = (measured_node(bus, from, to), measured_node(bus, to, from));
+                bus.predicted_transfer(from, to, bytes, devices)
+            };
             // A straight line through the times of no bytes and of many.
             let expected = match (measured(0), measured(1 << 30)) {
                 (Some(none), Some(many)) => {
@@ -299,6 +303,16 @@ impl Drawn {
 }
 
 /// Execution times of each kernel on each class of workers, alone and on teams of cores.
+/// The node of the measurements that stands for a memory node of the platform, in a transfer to or from `other`. The
+/// platform has one main memory; the measurements have one for each NUMA node, before the devices.
+fn measured_node(bus: &Bus, node: usize, other: usize) -> usize {
+    match (node.checked_sub(1), other.checked_sub(1)) {
+        (Some(device), _) => bus.main_memories() + device,
+        (None, Some(device)) => bus.nearest_to(device),
+        (None, None) => 0,
+    }
+}
+
 fn kernels(sampling: &Sampling, classes: &[WorkerClass], workers: usize) -> Kernels {
     let mut kernels = Kernels::default();
     let kinds = sampling.codelets.iter().map(|(name, file)| (name.as_str(), file));

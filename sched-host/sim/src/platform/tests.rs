@@ -358,6 +358,32 @@ fn devices_without_a_link_of_their_own_reach_each_other_through_main_memory() {
 }
 
 #[test]
+fn measurements_of_several_numa_nodes_have_the_devices_behind_them() {
+    let hosts = r#"<host id="CPU0"/><host id="CPU1"/><host id="CPU2"/><host id="CUDA0"/><host id="CUDA1"/>"#;
+    let link = r#"<link id="Host" bandwidth="6e9Bps" latency="0.000001s"/>"#;
+    let ends = [("RAM", "CUDA0"), ("CUDA0", "RAM"), ("RAM", "CUDA1"), ("CUDA1", "RAM"), ("CUDA0", "CUDA1")];
+    let way = |(from, to)| format!(r#"<route src="{from}" dst="{to}"><link_ctn id="Host"/></route>"#);
+    let directory = sampling(&format!("{hosts}{link}{}", ends.map(way).concat()));
+    let write = |what: &str, text: &str| {
+        std::fs::write(directory.path().join("bus/here.").with_extension(what), text).expect("there is room");
+    };
+    // Two NUMA nodes, then two devices, of which the second is near the second node.
+    write("bandwidth", "0 9 1000 500\n9 0 400 2000\n800 9 0 100\n9 1600 50 0\n");
+    write("latency", "0 1 10 20\n1 0 30 40\n50 60 0 70\n80 90 99 0\n");
+    write("config", "3 # Number of CPUs\n2 # Number of NUMA nodes\n2 # Number of CUDA devices\n");
+    write("affinity", "# GPU\tNUMA0\tNUMA1\n0\t0\t1\n1\t1\t0\n");
+    let platform = Platform::from_starpu(directory.path(), "here").expect("it is sound");
+    let expected = |from, to| {
+        let cost = platform.route(MemoryNode(from), MemoryNode(to)).expected;
+        // Bytes per microsecond: each of two devices has a quarter, as both use the bus in both directions.
+        ((cost.latency / 1000), (4e3 / cost.per_byte).round())
+    };
+    assert_eq!([expected(0, 1), expected(1, 0)], [(10, 1000.0), (50, 800.0)]);
+    assert_eq!([expected(0, 2), expected(2, 0)], [(40, 2000.0), (90, 1600.0)]);
+    assert_eq!([expected(1, 2), expected(2, 1)], [(70, 100.0), (99, 50.0)]);
+}
+
+#[test]
 fn a_transfer_alone_has_half_of_a_link_that_it_passes_twice() {
     let hosts = r#"<host id="CPU0"/><host id="CPU1"/><host id="CPU2"/><host id="CUDA0"/><host id="CUDA1"/>"#;
     let ends = [("RAM", "CUDA0"), ("CUDA0", "RAM"), ("RAM", "CUDA1"), ("CUDA1", "RAM"), ("CUDA0", "CUDA1")];
