@@ -351,6 +351,10 @@ fn wrong_goals_are_all_reported() {
         5:5: context `c` has at least 3 and at most 2 workers
         3:5: the shares of all contexts together are 1.300, and there is 1 to share
     ");
+    for period in ["0 s", "0.1 ns"] {
+        let text = format!("hypervisor patience=1 period=\"{period}\" {{\n    context \"a\"\n}}");
+        assert_eq!(problems(&text), format!("1:30: `period` is {period:?}"));
+    }
     insta::assert_snapshot!(problems(r#"context "a""#), @r"
         1:1: `context` cannot stand in a file of goals
         the file holds 0 hypervisors, and is to hold one

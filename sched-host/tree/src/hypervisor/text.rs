@@ -4,6 +4,7 @@ use super::{Goal, Goals, GovernedContext};
 use sched_text::kdl::{Language, NodeReader, Reader, Signature};
 use sched_text::quantity::{TIME, parse_time};
 use sched_text::{Finding, Findings};
+use std::time::Duration;
 
 const LANGUAGE: Language = Language { name: "goals", node: "line", rule: "" };
 
@@ -14,6 +15,9 @@ const CONTEXT: Signature = Signature {
     properties: &["share", "deadline", "tasks-per-second", "gflops", "flops-per-task", "min", "max"],
     example: "context \"a\" share=0.5",
 };
+
+/// Expected form of a period, for messages.
+const PERIOD: &str = "a time more than 0, such as \"10 ms\" (units: ns, us, ms, s)";
 
 /// Goals of which a context has one at most.
 const ONE_OF: [&str; 4] = ["share", "deadline", "tasks-per-second", "gflops"];
@@ -51,7 +55,7 @@ impl Goals {
                 }
                 seen += 1;
                 let mut open = reader.open(node, &HYPERVISOR);
-                if let Some(period) = open.quantity("period", parse_time, TIME) {
+                if let Some(period) = open.quantity("period", parse_period, PERIOD) {
                     goals.period = period;
                 }
                 if let Some(patience) = open.whole("patience", 0..=1_000_000) {
@@ -87,6 +91,10 @@ impl Goals {
         }
         if reader.reported() == 0 { Ok(goals) } else { Err(Findings::new(source_name, reader.into_findings())) }
     }
+}
+
+fn parse_period(text: &str) -> Option<Duration> {
+    parse_time(text).filter(|period| !period.is_zero())
 }
 
 /// One line. Each value is checked here, where its place is known.
