@@ -1,12 +1,16 @@
 //! Reads the description of a component from its table.
 
+#[cfg(test)]
+mod tests;
+
 use super::tables::{RawParam, RawPlugin, RawSlot, RawValue, Table};
 use crate::info::{Arity, ComponentInfo, Family, SlotInfo};
 use crate::params::{ParamInfo, ParamKind, Value};
 use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
 
-/// Maximum number of entries of a list. A list without an end is found by it, or by the trial in a child process.
+/// Maximum number of entries of a list, without the null that ends it. A list without an end is found by it, or by the
+/// trial in a child process.
 const MOST: usize = 1024;
 
 /// Maximum size of a table in bytes, of any version.
@@ -192,7 +196,8 @@ unsafe fn list<T, U>(start: *const T, read: impl Fn(&T) -> Option<U>, faults: &m
     if start.is_null() {
         return found;
     }
-    for place in 0..MOST {
+    // One more is looked at: it ends a list of the maximum length.
+    for place in 0..=MOST {
         // SAFETY: the end was not reached yet.
         match read(unsafe { &*start.add(place) }) {
             Some(entry) => found.push(entry),
