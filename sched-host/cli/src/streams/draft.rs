@@ -20,13 +20,14 @@ pub(super) struct Draft {
 
 impl Draft {
     pub(super) fn new(path: &Path) -> Result<Draft> {
-        // What a link leads to is replaced, not the link.
-        let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        // What a link leads to is replaced, or made, not the link.
+        let path = &fs::canonicalize(path).unwrap_or_else(|_| behind_links(path));
         match fs::metadata(path) {
             // The file must be writable itself, whatever its folder allows.
             Ok(there) if there.is_file() => drop(File::options().append(true).open(path)?),
             Ok(_) => return Ok(Draft { file: File::options().write(true).open(path)?, paths: None }),
-            Err(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
         remove_leftovers(path);
         let (file, draft) = locked(path)?;
@@ -62,6 +63,21 @@ impl Drop for Draft {
             let _ = fs::remove_file(draft);
         }
     }
+}
+
+/// The path that links lead to, which may be of no file so far.
+fn behind_links(path: &Path) -> PathBuf {
+    /// As many as Linux follows: links that lead to each other have no end.
+    const MOST: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST {
+        match fs::read_link(&path) {
+            // A relative target is beside the link; an absolute one replaces the path.
+            Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
+            Err(_) => break,
+        }
+    }
+    path
 }
 
 /// A new file beside `path`, locked if the file system can, with its path.
@@ -142,6 +158,27 @@ mod tests {
         second.write_all(b"second").and_then(|()| second.complete()).expect("it is still there");
         assert_eq!(fs::read(&path).expect("it is there"), b"second");
         assert_eq!(names(folder.path()), [others[1], "out.json", others[0]]);
+    }
+
+    #[test]
+    fn a_link_to_no_file_stays_and_the_file_is_made() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("below")).expect("a folder");
+        for (link, to) in [("first", "below/second"), ("below/second", "../out.json")] {
+            std::os::unix::fs::symlink(to, path(link)).expect("a link");
+        }
+        let mut draft = Draft::new(&path("first")).expect("a draft");
+        draft.write_all(b"new").and_then(|()| draft.complete()).expect("it is still there");
+        assert_eq!(names(folder.path()), ["below", "first", "out.json"]);
+        assert!(path("first").is_symlink() && path("below/second").is_symlink());
+        assert_eq!(fs::read(path("first")).expect("the link leads there"), b"new");
+        // Without its folder it cannot be made; links in a circle lead nowhere.
+        for (link, to) in [("lost", "nowhere/out.json"), ("circle", "circle")] {
+            std::os::unix::fs::symlink(to, path(link)).expect("a link");
+            let made = Draft::new(&path(link)).map(drop).expect_err("there is no such file");
+            assert!(path(link).is_symlink(), "{made}");
+        }
     }
 
     #[test]
