@@ -226,3 +226,20 @@ fn more_workers_than_a_process_can_have_are_refused() {
         builder(EAGER, 100_000, Vec::new()).build().map(|_| ()).expect_err("100 000 threads would end the process");
     assert_eq!(error.to_string(), "100000 workers were asked for, expected at most 8192");
 }
+
+#[test]
+fn a_quiet_period_of_0_is_refused_and_the_longest_one_never_ends() {
+    let error = builder(EAGER, 1, Vec::new()).quiet_period(Duration::ZERO).build().map(|_| ());
+    let error = error.expect_err("every run would have stalled");
+    assert_eq!(error.to_string(), "the quiet period is 0, after which every run would be reported as stalled");
+    for period in [Duration::MAX, Duration::from_nanos(u64::MAX)] {
+        let runtime = builder(EAGER, 2, Vec::new()).quiet_period(period).build().expect("it starts");
+        let add = runtime.codelet::<(ReadWrite<u32>,), ()>("add").cpu("add", |_, (sum,)| *sum += 1).build();
+        let sum = runtime.register(0_u32);
+        for _ in 0..100 {
+            runtime.task(&add, (&sum,)).submit().expect("the task is sound");
+        }
+        runtime.wait_all().expect("every task runs");
+        assert_eq!(*runtime.read(&sum).expect("it was computed"), 100);
+    }
+}

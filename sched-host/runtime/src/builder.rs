@@ -288,6 +288,8 @@ impl Builder {
     }
 
     /// Time without progress, while a thread waits, after which the run is reported as stalled; 2 s by default.
+    /// [`Duration::MAX`] means never; 0 is refused ([`StartError::QuietPeriod`]), since every run is without progress
+    /// for no time.
     pub fn quiet_period(mut self, period: Duration) -> Builder {
         self.quiet_period = period;
         self

@@ -23,6 +23,9 @@ impl Builder {
         if min > max {
             return Err(StartError::Priorities { min, max });
         }
+        if self.quiet_period.is_zero() {
+            return Err(StartError::QuietPeriod);
+        }
         let registry = match self.registry {
             Some(registry) => registry,
             None => Arc::new(self.components.load()?),

@@ -51,6 +51,13 @@ pub enum StartError {
         /// The upper bound.
         max: i32,
     },
+    /// The quiet period is 0.
+    #[error("the quiet period is 0, after which every run would be reported as stalled")]
+    #[diagnostic(
+        code(sched::start::quiet_period),
+        help("give the time without progress after which a run has stalled; `Duration::MAX` means never")
+    )]
+    QuietPeriod,
     /// More workers were requested than any machine has hardware threads.
     #[error("{asked} workers were asked for, expected at most {MOST_WORKERS}")]
     #[diagnostic(
