@@ -81,8 +81,8 @@ impl Cluster {
     /// ```
     ///
     /// # Errors
-    /// [`ClusterError::TooMany`]. [`ClusterError::Failed`] if this rank has no memory for the array: what the others wait for
-    /// fails then, with the same word.
+    /// [`ClusterError::TooMany`]. [`ClusterError::Failed`] if this rank has no memory for the array, or `values` does
+    /// not make as many as there are places: what the others wait for fails then, with the same word.
     pub fn register_array<T: Pod + Send + Sync>(
         &self,
         len: usize,
@@ -94,7 +94,9 @@ impl Cluster {
         let mut all = self.zeros::<T>(len)?;
         for part in (0..parts).filter(|part| owner(*part) == self.rank()) {
             let places = range(len, parts, part);
-            all[places.clone()].copy_from_slice(&values(places));
+            let values = values(places.clone());
+            self.check_len(values.len(), places.len(), &format!("places {places:?} of an array of {len}"))?;
+            all[places].copy_from_slice(&values);
         }
         let whole = self.runtime().array(all);
         let divided = whole.partition(&Plan::ranges(parts)).expect("an array is divided into any number of parts");
@@ -126,6 +128,7 @@ impl Cluster {
     ) -> Result<ArrayHandle<T>, ClusterError> {
         self.check_rank(rank)?;
         let values = if rank == self.rank() { values() } else { self.zeros(len)? };
+        self.check_len(values.len(), len, &format!("an array of {len}"))?;
         let bytes = size_of_val(&*values);
         let array = self.runtime().array(values);
         self.add_datum(Data::header(&array).number(), rank, bytes, Arc::new(OfPart(array.clone())))?;
@@ -145,6 +148,17 @@ impl Cluster {
             return Ok(None);
         }
         Ok(Some(self.runtime().read(&array)?.to_vec()))
+    }
+
+    /// Ends all ranks if the program has made `found` values where there are `expected` places, those of `whose`.
+    fn check_len(&self, found: usize, expected: usize, whose: &str) -> Result<(), ClusterError> {
+        match found == expected {
+            true => Ok(()),
+            false => Err(self.end_all(format!(
+                "rank {} has made {found} values for {whose}, expected {expected}: `values` makes one for each place",
+                self.rank()
+            ))),
+        }
     }
 
     /// Memory for an array that comes from elsewhere.

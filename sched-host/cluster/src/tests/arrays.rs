@@ -170,3 +170,20 @@ fn parts_that_no_rank_owns_are_refused_and_failures_spoil_their_part() {
     });
     assert!(words[0].contains("no luck") && words[0] == words[1], "{words:?}");
 }
+
+#[test]
+fn values_that_do_not_fit_their_places_end_all_ranks_with_the_same_word() {
+    let words = on_ranks(2, |cluster| {
+        let made = |places: std::ops::Range<usize>| vec![1_u64; if places.start == 5 { 3 } else { places.len() }];
+        let array = cluster.register_array(10, 2, made);
+        array.map(drop).and_then(|()| cluster.wait_all()).expect_err("rank 1 makes 3 of 5").to_string()
+    });
+    let says = "rank 1 has made 3 values for places 5..10 of an array of 10, expected 5";
+    assert!(words[0].starts_with(says) && words[0] == words[1], "{words:?}");
+    let words = on_ranks(2, |cluster| {
+        let array = cluster.register_array_on(0, 4, || vec![1_u64; 7]);
+        array.map(drop).and_then(|()| cluster.wait_all()).expect_err("rank 0 makes 7 of 4").to_string()
+    });
+    assert!(words[0].starts_with("rank 0 has made 7 values for an array of 4, expected 4"), "{words:?}");
+    assert_eq!(words[0], words[1]);
+}
