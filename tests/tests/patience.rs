@@ -105,6 +105,13 @@ fn a_component_that_crashes_is_named_and_ends_the_program_as_crashes_do() {
         let said = String::from_utf8_lossy(&ended.stderr);
         let named = "component `sticks` of misbehaving, node `sticks`: `push_task` (thread `main`)\n";
         assert!(ended.status.code().is_none() && said.contains(named), "{how}: {} {said}", ended.status);
+        let ended = command(&[&words[..], &["--json"]].concat()).output().expect("it starts");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        // What the system and the C library say of it is beyond the program.
+        let line = said.lines().find(|line| line.starts_with('{')).unwrap_or_else(|| panic!("{how}: {said}"));
+        let error: serde_json::Value = serde_json::from_str(line).expect("it is an object");
+        let message = error["error"]["message"].as_str().expect("a message");
+        assert!(message.ends_with(named.trim_end()) && error["error"]["code"] == "sched::crashed", "{how}: {line}");
     }
 }
 

@@ -28,7 +28,11 @@ impl fmt::Display for Ended {
 impl std::error::Error for Ended {}
 
 /// From now on, until the program [expects](exit_guard::expect_end) its end, whoever calls `exit` ends it with an error.
-pub(super) fn begin() {
+/// Crashes are named, as JSON if requested.
+pub(super) fn begin(json: bool) {
+    if json {
+        exit_guard::name_crashes_in_json();
+    }
     exit_guard::report_end(|call| {
         let words: Vec<OsString> = std::env::args_os().collect();
         reports::failed(&Report::new(Ended(call)), reports::json_is_wanted(&words));

@@ -134,7 +134,7 @@ pub fn main() -> ExitCode {
     log::begin(cli.log_level, json);
     watchdog::begin(cli.patience, json);
     set_trial_patience(cli.patience);
-    early_end::begin();
+    early_end::begin(json);
     let mut out = Output::new(std::io::BufWriter::new(std::io::stdout().lock()));
     let done = run(&cli, &mut out).and_then(|code| out.flush().into_diagnostic().map(|()| code));
     if done.is_err() {

@@ -353,9 +353,10 @@ pub(crate) fn left_call() -> Option<LeftCall> {
     LEFT.lock().take()
 }
 
-/// Passes to `write`, in parts, the name of the innermost call that this thread is inside of, after `before`. Nothing
-/// if there is none, or its name is not at hand: whatever the thread was doing, this neither allocates nor waits.
-pub(crate) fn write_this_call(before: &str, write: impl Fn(&str)) {
+/// Passes to `name`, in parts, the name of the innermost call that this thread is inside of, and to `write`
+/// what stands before and behind it. Nothing if there is none, or its name is not at hand: whatever the thread was
+/// doing, this neither allocates nor waits.
+pub(crate) fn write_this_call(frame: [&str; 2], write: impl Fn(&str), name: impl Fn(&str)) {
     if !HAS_DESK.get() {
         return;
     }
@@ -367,8 +368,11 @@ pub(crate) fn write_this_call(before: &str, write: impl Fn(&str)) {
         let (Some(Post { node, component, plugin }), Some(method)) = (post, Method::of_code(call as u8)) else {
             return;
         };
-        let parts = [before, "component `", component, "` of ", plugin, ", node `", node, "`: `", method.name()];
-        parts.into_iter().chain(["` (thread `", &desk.thread, "`)\n"]).for_each(write);
+        let parts = ["component `", component, "` of ", plugin, ", node `", node, "`: `", method.name()];
+        let [before, behind] = frame;
+        write(before);
+        parts.into_iter().chain(["` (thread `", &desk.thread, "`)"]).for_each(name);
+        write(behind);
     });
 }
 

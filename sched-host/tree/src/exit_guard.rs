@@ -12,6 +12,13 @@ use std::mem::zeroed;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Once, OnceLock};
 
+/// Whether a crash is named in JSON.
+static IN_JSON: AtomicBool = AtomicBool::new(false);
+
+/// What stands before and behind the name of a call in JSON.
+const JSON: [&str; 2] =
+    [r#"{"error":{"code":"sched::crashed","message":"there is no result, since a component crashed:\n  "#, "\"}}\n"];
+
 /// Reports the end, with the call of a component in which it came, if that was noted, and returns the exit code.
 pub type Report = fn(Option<LeftCall>) -> i32;
 
@@ -34,6 +41,12 @@ pub fn report_end(report: Report) {
         name_crashes();
     });
     *REPORT.lock() = Some(report);
+}
+
+/// From now on, a crash is named by a line `{"error": {"code": "sched::crashed", "message": …}}` on the standard
+/// error.
+pub fn name_crashes_in_json() {
+    IN_JSON.store(true, Relaxed);
 }
 
 /// The program itself is about to end.
@@ -74,14 +87,33 @@ fn name_crashes() {
     }
 }
 
+/// Writes a text as part of a string in JSON, without allocating.
+fn in_json(text: &str, write: impl Fn(&str)) {
+    const DIGITS: &str = "0123456789abcdef";
+    let mut rest = text;
+    while let Some((at, special)) = rest.char_indices().find(|(_, c)| matches!(c, '"' | '\\') || c.is_control()) {
+        let (before, from) = rest.split_at(at);
+        write(before);
+        // All of these have a number below 0x100.
+        let number = special as usize;
+        ["\\u00", &DIGITS[number >> 4 & 15..][..1], &DIGITS[number & 15..][..1]].into_iter().for_each(&write);
+        rest = &from[special.len_utf8()..];
+    }
+    write(rest);
+}
+
 /// Names the call, and lets the crash happen as it would have.
 extern "C" fn at_crash(signal: libc::c_int, info: *const libc::siginfo_t, _: *const libc::c_void) {
     static NAMED: AtomicBool = AtomicBool::new(false);
     if !NAMED.swap(true, Relaxed) {
-        write_this_call("error: there is no result, since a component crashed:\n  ", |text| {
+        let write = |text: &str| {
             // SAFETY: the text is as long as it says.
             unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
-        });
+        };
+        match IN_JSON.load(Relaxed) {
+            false => write_this_call(["error: there is no result, since a component crashed:\n  ", "\n"], write, write),
+            true => write_this_call(JSON, write, |text| in_json(text, write)),
+        }
     }
     let former = FORMER.get().and_then(|all| CRASHES.iter().zip(all).find(|(crash, _)| **crash == signal));
     if let Some((_, former)) = former {
@@ -92,6 +124,26 @@ extern "C" fn at_crash(signal: libc::c_int, info: *const libc::siginfo_t, _: *co
             if (*info).si_code <= 0 {
                 libc::raise(signal);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_json;
+    use std::cell::RefCell;
+
+    #[test]
+    fn any_name_is_a_string_in_json() {
+        for (name, expected) in [
+            ("", ""),
+            ("fifo é", "fifo é"),
+            ("a \"b\" \\", r"a \u0022b\u0022 \u005c"),
+            ("\u{1b}[2J\n\u{85}.", r"\u001b[2J\u000a\u0085."),
+        ] {
+            let written = RefCell::new(String::new());
+            in_json(name, |part| written.borrow_mut().push_str(part));
+            assert_eq!(written.into_inner(), expected);
         }
     }
 }
