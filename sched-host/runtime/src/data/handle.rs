@@ -27,6 +27,7 @@ use sched_core::MemoryNode;
 use sched_graph::AccessMode;
 use sched_sync::counted::{Counted, Last, LetGo};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 /// Data of type `T` that the runtime manages. Handles are cheap to clone; the data is dropped with the last handle and
@@ -75,7 +76,15 @@ fn keep<T: Send + Sync + 'static>(last: Last<Head<T>, Value<T>>) {
         return;
     }
     let header = Arc::clone(&last.head().header);
-    let callback = Box::new(move |_: &_| drop(last));
+    let data = header.id;
+    // Nobody waits for the end of the value: a panic of its destructor can be given to nobody.
+    let callback = Box::new(move |_: &_| {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(last))) {
+            // The drop of a payload may panic in turn.
+            std::mem::forget(payload);
+            tracing::error!(data, "the destructor of a value panicked, after the last task that uses it");
+        }
+    });
     let rare = RareFields { callback: Some(callback), ends_with_callback: true, ..RareFields::default() };
     Submitter { core }.enter_turn(&header, AccessMode::ReadWrite, rare);
 }
