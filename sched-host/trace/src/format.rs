@@ -17,11 +17,22 @@ pub enum Format {
 /// The name of a file has no extension of a trace format.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, miette::Diagnostic)]
 #[error(
-    "`{file}` does not say in which format the trace is to be: .json is Chrome's and Perfetto's, .trace and .paje are Paje's"
+    "`{file}` {}: .json is Chrome's and Perfetto's, .trace and .paje are Paje's",
+    if is_bare(.file) {
+        "is an extension without a name before it, such as `trace.json` has"
+    } else {
+        "does not say in which format the trace is to be"
+    }
 )]
 pub struct UnknownFormat {
     /// The file.
     pub file: String,
+}
+
+/// Whether the name of the file is only the extension of a format, which to [`Path`] is a name without one.
+fn is_bare(file: &str) -> bool {
+    let name = Path::new(file).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.starts_with('.') && Format::of(Path::new(&format!("trace{name}"))).is_ok()
 }
 
 impl Format {

@@ -81,6 +81,10 @@ fn extensions_say_the_format() {
     assert_eq!((format("b.trace"), format("B.PAJE")), (Ok(Format::Paje), Ok(Format::Paje)));
     for file in ["b.svg", "json", "", "b."] {
         let error = format(file).expect_err("no format is called so").to_string();
-        assert!(error.contains(".json") && error.contains(".paje"), "{error}");
+        assert!(error.contains("does not say") && error.contains(".json") && error.contains(".paje"), "{error}");
+    }
+    for file in [".json", "a/.PAJE"] {
+        let error = format(file).expect_err("it has no name").to_string();
+        assert!(error.starts_with(&format!("`{file}` is an extension without a name before it")), "{error}");
     }
 }
