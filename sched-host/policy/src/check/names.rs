@@ -2,7 +2,7 @@
 
 use super::site::{Owner, Role, Subject, stands_for_slot};
 use crate::catalogue::Catalogue;
-use crate::element::{Component, Element};
+use crate::element::{Component, Element, Setting};
 use crate::print;
 use sched_core::{Arity, ParamInfo, ParamKind, SlotInfo, Value};
 use sched_text::Finding;
@@ -75,15 +75,18 @@ fn unknown_component(catalogue: &Catalogue, places: &[&Component]) -> Finding {
 pub(super) fn parameter(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (component, entry) in subject.components() {
-        for (index, setting) in component.params.iter().enumerate() {
+        let mut set: HashMap<&str, &Setting> = HashMap::new();
+        for setting in &component.params {
             let name = &setting.name;
-            if let Some(first) = component.params[..index].iter().find(|first| first.name == *name) {
+            if let Some(first) = set.get(&**name) {
                 findings.push(
                     Finding::error(format!("`{name}` of `{}` is set twice", component.name))
                         .at(setting.span, "again here")
                         .at(first.span, "first here")
                         .help("leave one of them out"),
                 );
+            } else {
+                set.insert(name, setting);
             }
             let Some(info) = entry.map(|entry| &entry.info) else { continue };
             let Some(param) = info.param(name) else {

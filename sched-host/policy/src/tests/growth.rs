@@ -35,6 +35,16 @@ fn one_problem_in_many_places_is_one_error_that_counts_them() {
 }
 
 #[test]
+fn many_parameters_of_one_component_are_all_reported() {
+    const NAMES: usize = 5 * MANY / 2;
+    let set: String = (0..2 * NAMES).map(|number| format!(" p{}=1", number % NAMES)).collect();
+    let policy = policy(&format!("policy \"p\" {{ fifo{set} {{ worker; }}; }}"));
+    let findings = check(&policy, &catalogue());
+    let count = |said: &str| findings.iter().filter(|finding| finding.message().contains(said)).count();
+    assert_eq!((count("has no parameter `p"), count("of `fifo` is set twice")), (2 * NAMES, NAMES));
+}
+
+#[test]
 fn long_chains_of_definitions_are_checked_and_refused() {
     let chain = lines(|number| format!("shared \"s{number}\" {{ eager {{ use \"s{}\"; }}; }}", number + 1));
     let last = format!("shared \"s{MANY}\" {{ eager {{ each \"worker\" {{ worker; }}; }}; }}");

@@ -4,6 +4,7 @@ use super::reader::Reader;
 use crate::{Finding, Span, count, did_you_mean};
 use kdl::{KdlEntry, KdlNode, KdlValue};
 use sched_core::Arch;
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 /// Arguments and properties that a node accepts.
@@ -31,7 +32,7 @@ impl<'a> NodeReader<'a> {
     pub(super) fn open(reader: &'a mut Reader, node: &'a KdlNode, signature: &'static Signature) -> NodeReader<'a> {
         reader.refuse_annotation(node.ty().map(|ty| ty.value()), reader.name_span(node));
         let mut node = NodeReader { reader, node, signature };
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: HashSet<&str> = HashSet::new();
         let mut arguments = 0;
         for entry in node.node.entries() {
             let span = node.reader.span(entry.span());
@@ -44,8 +45,8 @@ impl<'a> NodeReader<'a> {
                     }
                 }
                 Some(name) => {
-                    node.property(name, span, seen.contains(&name));
-                    seen.push(name);
+                    let again = !seen.insert(name);
+                    node.property(name, span, again);
                 }
             }
         }
