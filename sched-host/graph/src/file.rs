@@ -24,6 +24,14 @@ use std::path::Path;
 /// Largest number of floating-point operations of a task in a file: sums over all tasks are still numbers.
 const MOST_FLOPS: f64 = 1e30;
 
+/// Extension of files in JSON.
+const JSON: &str = "json";
+
+/// The known formats, for messages.
+const KNOWN: &str = "known are this program's format (*.json, with `\"format\": \"sched-task-graph\"`, as \
+    `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json, with a member `workflow`) and the \
+    Standard Task Graph format (*.stg)";
+
 /// A format in which task graphs are written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FileFormat {
@@ -58,7 +66,7 @@ impl FileFormat {
         let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
         match extension.map(str::to_ascii_lowercase).as_deref() {
             Some("rec") => return Some(FileFormat::TasksRec),
-            Some("json") => return FileFormat::of_json(text),
+            Some(JSON) => return FileFormat::of_json(text),
             Some("stg" | "std") => return Some(FileFormat::Stg),
             _ => {}
         }
@@ -71,11 +79,10 @@ impl FileFormat {
         }
     }
 
-    /// An empty text is told by its format, too.
     fn of_json(text: &str) -> Option<FileFormat> {
         match native::is_named(text) {
             true => Some(FileFormat::Native),
-            false => (text.trim().is_empty() || wf_format::is_named(text)).then_some(FileFormat::WfFormat),
+            false => wf_format::is_named(text).then_some(FileFormat::WfFormat),
         }
     }
 
@@ -141,10 +148,22 @@ pub fn parse(name: &str, text: String, format: Option<FileFormat>) -> Result<Tas
     parsed(name, text, format).map(|(graph, _)| graph)
 }
 
+/// The problem of a text that looks like no format.
+fn unknown(name: &str, text: &str) -> Found {
+    let extension = Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case(JSON));
+    let start = text.trim_start();
+    if start.is_empty() {
+        Found::only("there is nothing in it", Some(KNOWN))
+    } else if extension || start.starts_with('{') {
+        json::unknown(text, KNOWN)
+    } else {
+        Found::only("it is in no known format", Some(KNOWN))
+    }
+}
+
 fn parsed(name: &str, text: String, format: Option<FileFormat>) -> Result<(TaskGraph, Vec<String>), GraphFileError> {
     let Some(format) = format.or_else(|| FileFormat::guess(name, &text)) else {
-        let known = "known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json, with a member `workflow`) and the Standard Task Graph format (*.stg)";
-        return Err(Found::only("it is in no known format", Some(known)).into_error(name, "a task graph", text));
+        return Err(unknown(name, &text).into_error(name, "a task graph", text));
     };
     let read = match format {
         FileFormat::Native => native::parse(&text).map(|graph| (graph, Vec::new())),

@@ -8,6 +8,9 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use std::collections::HashSet;
 use std::time::Duration;
 
+/// Maximum number of members that are named of an object in no known format.
+const MOST_NAMES: usize = 5;
+
 /// Reads the document in `text`, in strict JSON.
 pub(super) fn document<'t>(text: &'t str, problems: &mut Problems<'t>) -> Option<Value<'t>> {
     let strict = ParseOptions {
@@ -131,20 +134,25 @@ pub(super) fn shaped<'v, 't, S: Shape<'v, 't>>(
 ) -> Option<S> {
     let shaped = S::of(value);
     if shaped.is_none() {
-        let found = match value {
-            Value::StringLit(word) => format!("the string {}", quote(&word.value)),
-            Value::NumberLit(number) => format!("the number {}", quote(number.value)),
-            Value::BooleanLit(truth) => format!("`{}`", truth.value),
-            Value::Object(_) => "an object".to_owned(),
-            Value::Array(_) => "an array".to_owned(),
-            Value::NullKeyword(_) => "`null`".to_owned(),
-        };
+        let found = described(value);
         let range = value.range();
         // A long value is marked at its first byte.
         let end = if matches!(value, Value::Object(_) | Value::Array(_)) { range.start + 1 } else { range.end };
         problems.report_at(range.start..end, format!("`{what}` is {found}: {} is expected", S::WHAT), None);
     }
     shaped
+}
+
+/// `value` in a few words, for messages.
+fn described(value: &Value<'_>) -> String {
+    match value {
+        Value::StringLit(word) => format!("the string {}", quote(&word.value)),
+        Value::NumberLit(number) => format!("the number {}", quote(number.value)),
+        Value::BooleanLit(truth) => format!("`{}`", truth.value),
+        Value::Object(_) => "an object".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
+        Value::NullKeyword(_) => "`null`".to_owned(),
+    }
 }
 
 /// The member `name` of `object`, if there is one in the expected shape.
@@ -263,7 +271,24 @@ pub(super) fn refuse_others(object: &Object<'_>, known: &[&str], problems: &mut 
     }
 }
 
+/// The problem of a text in JSON, or nearly so, that has no mark of a format; `known` says which have one.
+pub(super) fn unknown(text: &str, known: &str) -> Found {
+    let mut problems = Problems::new(text);
+    let document = document(text, &mut problems);
+    let found = match &document {
+        None => return problems.done(),
+        Some(Value::Object(object)) if object.properties.is_empty() => "a JSON object without members".to_owned(),
+        Some(Value::Object(object)) => {
+            let names: Vec<String> = object.properties.iter().map(|property| quote(property.name.as_str())).collect();
+            let more = if names.len() > MOST_NAMES { " and others" } else { "" };
+            format!("a JSON object with {}{more}", names[..names.len().min(MOST_NAMES)].join(", "))
+        }
+        Some(value) => format!("{} in JSON", described(value)),
+    };
+    Found::only(format!("it is in no known format: it is {found}"), Some(known))
+}
+
 /// The problem of a file without a document.
-pub(super) fn nothing() -> Found {
-    Found::only("there is nothing in it", Some("a WfFormat file is a JSON object with a member `workflow`"))
+pub(super) fn nothing(expected: &'static str) -> Found {
+    Found::only("there is nothing in it", Some(expected))
 }

@@ -47,7 +47,11 @@ pub(super) fn is_named(text: &str) -> bool {
 pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
     let mut problems = Problems::new(text);
     let Some(document) = document(text, &mut problems) else {
-        return Err(if problems.is_empty() { nothing() } else { problems.done() });
+        return Err(if problems.is_empty() {
+            nothing("a task graph is a JSON object with `\"format\": \"sched-task-graph\"`")
+        } else {
+            problems.done()
+        });
     };
     match read(&document, &mut problems) {
         Some(graph) if problems.is_empty() => Ok(graph),

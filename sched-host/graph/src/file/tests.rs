@@ -292,10 +292,6 @@ fn every_problem_of_a_workflow_is_told_with_its_line() {
     cannot read a WfFormat workflow from `t.json`: one problem
     line 2, column 15: this is WfFormat of a schema before 1.5 (schema 1.5 has `workflow.specification` and `workflow.execution` instead)
     ");
-    insta::assert_snapshot!(wrong("t.json", ""), @"
-    cannot read a WfFormat workflow from `t.json`: one problem
-    there is nothing in it (a WfFormat file is a JSON object with a member `workflow`)
-    ");
     let cycle = r#"{ "workflow": { "specification": { "tasks": [ { "id": "a", "parents": ["b"] }, { "id": "b", "parents": ["a"] } ] } } }"#;
     insta::assert_snapshot!(wrong("t.json", cycle), @"
     cannot read a WfFormat workflow from `t.json`: one problem
@@ -332,8 +328,31 @@ line 4, column 13: the execution of task `b` is there already
 
 #[test]
 fn json_that_is_no_task_graph_is_in_no_known_format() {
-    for text in [r#"{ "tasks": [] }"#, "[1, 2]", "{"] {
-        assert!(wrong("t.json", text).contains("it is in no known format (known are"), "{}", wrong("t.json", text));
+    insta::assert_snapshot!(wrong("t.json", r#"{ "tasks": [], "edges": [] }"#), @r#"
+    cannot read a task graph from `t.json`: one problem
+    it is in no known format: it is a JSON object with `tasks`, `edges` (known are this program's format (*.json, with `"format": "sched-task-graph"`, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json, with a member `workflow`) and the Standard Task Graph format (*.stg))
+    "#);
+    let problem = |text: &str| {
+        let shown = wrong("t.json", text);
+        shown.lines().nth(1).map_or(String::new(), |line| line.replace(super::KNOWN, "KNOWN"))
+    };
+    for (text, expected) in [
+        ("", "there is nothing in it (KNOWN)"),
+        (" \n", "there is nothing in it (KNOWN)"),
+        ("{}", "it is in no known format: it is a JSON object without members (KNOWN)"),
+        ("[1, 2]", "it is in no known format: it is an array in JSON (KNOWN)"),
+        ("7", "it is in no known format: it is the number `7` in JSON (KNOWN)"),
+        ("{", "line 1, column 1: this is no JSON: Unterminated object"),
+    ] {
+        assert_eq!(problem(text), expected, "{text}");
+    }
+    let many = r#"{ "a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1 }"#;
+    assert!(problem(many).contains("a JSON object with `a`, `b`, `c`, `d`, `e` and others ("), "{}", problem(many));
+    for (format, expected) in
+        [(FileFormat::Native, "`\"format\": \"sched-task-graph\"`"), (FileFormat::WfFormat, "`workflow`")]
+    {
+        let error = parse("t", String::new(), Some(format)).expect_err("it is empty");
+        assert!(error.problems()[0].fix().is_some_and(|fix| fix.contains(expected)), "{error:?}");
     }
 }
 
@@ -344,10 +363,10 @@ fn a_deep_document_does_not_overflow_the_stack() {
 
 #[test]
 fn what_is_in_no_format_is_told_so() {
-    insta::assert_snapshot!(wrong("t.txt", "hello\n"), @r"
+    insta::assert_snapshot!(wrong("t.txt", "hello\n"), @r#"
     cannot read a task graph from `t.txt`: one problem
-    it is in no known format (known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json, with a member `workflow`) and the Standard Task Graph format (*.stg))
-    ");
+    it is in no known format (known are this program's format (*.json, with `"format": "sched-task-graph"`, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json, with a member `workflow`) and the Standard Task Graph format (*.stg))
+    "#);
     let shown = read(Path::new("/nowhere/graph.stg")).expect_err("there is no such file").to_string();
     assert!(shown.starts_with("cannot read a task graph from `/nowhere/graph.stg`"), "{shown}");
 }

@@ -39,7 +39,11 @@ pub(super) fn is_named(text: &str) -> bool {
 pub(super) fn parse(name: &str, text: &str) -> Result<(TaskGraph, Vec<String>), Found> {
     let mut problems = Problems::new(text);
     let Some(document) = document(text, &mut problems) else {
-        return Err(if problems.is_empty() { nothing() } else { problems.done() });
+        return Err(if problems.is_empty() {
+            nothing("a WfFormat file is a JSON object with a member `workflow`")
+        } else {
+            problems.done()
+        });
     };
     let read = read(&document, &mut problems);
     match read {
