@@ -44,6 +44,10 @@ impl Cluster {
             return true;
         }
         let has_it = |text: String| {
+            // Large platforms are parsed once, where they are read. A name may be written with escapes.
+            if !text.contains("cluster") && !text.contains('\\') {
+                return false;
+            }
             let document = Reader::new(LANGUAGE, name, &text).document();
             document.is_some_and(|document| document.nodes().iter().any(|node| node.name().value() == "cluster"))
         };
@@ -364,6 +368,21 @@ mod tests {
         let level = SwitchLevel { nodes: 2, uplink: 3.0, latency: Duration::from_nanos(7) };
         assert_eq!(cluster.network.switches, [level]);
         assert!(Cluster::is_named("cluster:nonsense") && !Cluster::is_named("numa-2x12"));
+    }
+
+    #[test]
+    fn a_file_is_a_clusters_by_its_node_however_the_name_is_written() {
+        let file = tempfile::NamedTempFile::with_suffix(".kdl").expect("there is room");
+        let is_clusters = |text: &str| {
+            std::fs::write(file.path(), text).expect("there is room");
+            Cluster::is_named(&file.path().display().to_string())
+        };
+        for text in ["cluster \"c\" {}", "\"cluster\" \"c\" {}", r#""clus\u{74}er" "c" {}"#] {
+            assert!(is_clusters(text), "{text}");
+        }
+        for text in ["platform \"cluster\" {}", "// cluster", r#"platform "a \" b" {}"#, "", "}"] {
+            assert!(!is_clusters(text), "{text}");
+        }
     }
 
     #[test]
