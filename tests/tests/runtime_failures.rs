@@ -2,8 +2,8 @@
 
 use sched_core::Arch;
 use sched_host::runtime::{
-    Codelet, Commute, DataError, Many, Outcome, Read, ReadWrite, RunError, Runtime, Scratch, Scratchpad, SubmitError,
-    TaskFailure, Write,
+    Codelet, Commute, DataError, Many, Outcome, Read, ReadWrite, Redux, RunError, Runtime, Scratch, Scratchpad,
+    SubmitError, TaskFailure, Write,
 };
 use sched_tests::stock::{self, EAGER, SHAPES, builder, runtime};
 use std::sync::Arc;
@@ -411,4 +411,43 @@ fn an_error_that_panics_when_it_is_dropped_fails_its_task() {
     let outcome = runtime.wait(task).expect("it ends");
     assert!(matches!(&outcome, Outcome::Failed(why) if why.message == "the drop of an error"), "{outcome:?}");
     assert!(runtime.wait_all().is_err(), "it failed");
+}
+
+#[test]
+fn a_reduction_that_could_not_be_combined_is_usable_after_a_write() {
+    for in_order in [false, true] {
+        let runtime = runtime(EAGER, 2);
+        let combine = |sum: &mut u64, part: u64| {
+            assert_ne!(part % 100, 13, "no such number");
+            *sum += part;
+        };
+        let sum = match in_order {
+            false => runtime.reduction(1, || 0, combine),
+            true => runtime.reduction_in_order(1, || 0, combine),
+        };
+        let add = runtime.codelet::<(Redux<u64>,), u64>("add").cpu("add", |call, (sum,)| *sum += call.params).build();
+        let look = runtime.codelet::<(Read<u64>,), ()>("look").cpu("look", |_, _| {}).build();
+        let set = runtime.codelet::<(Write<u64>,), u64>("set").cpu("set", |call, (sum,)| *sum = *call.params).build();
+        let add = |number: u64| runtime.task_with(&add, number, (&sum,)).submit().expect("the task is sound");
+        let failure = || {
+            runtime.task(&look, (&sum,)).submit().expect("the task is sound");
+            let (failed, _) = failed(runtime.wait_all());
+            assert_eq!((failed.len(), &*failed[0].codelet), (1, "look"));
+            failed[0].message.clone()
+        };
+        add(13);
+        assert!(failure().contains("no such number"));
+        let lost = failure();
+        assert!(lost.contains("are lost"), "whoever reads it later has no value: {lost}");
+        // What was added meanwhile is replaced too.
+        add(13);
+        runtime.task_with(&set, 40, (&sum,)).submit().expect("the task is sound");
+        add(1);
+        add(1);
+        runtime.wait_all().expect("every task runs");
+        assert_eq!(*runtime.read(&sum).expect("it is there"), 42, "in order: {in_order}");
+        // It fails again as it did the first time.
+        add(13);
+        assert!(failure().contains("no such number"));
+    }
 }

@@ -74,6 +74,15 @@ impl<T> Value<T> {
         }
     }
 
+    /// [`write_by`](Self::write_by) for a task that replaces the value.
+    #[inline(always)]
+    pub(crate) fn overwrite_by(&self, worker: WorkerId) -> Writing<'_, T> {
+        match self {
+            Value::One(value) => Writing::Plain(value.write()),
+            _ => self.overwrite_special(worker),
+        }
+    }
+
     /// The value for the application, for reading, wherever it is.
     pub(crate) fn read_in_place(&self) -> Reading<'_, T> {
         self.read_special(None)
@@ -109,6 +118,15 @@ impl<T> Value<T> {
             }
             Value::Lent(value) => Writing::Locked(value.write()),
             Value::Reduced(reduced) => Writing::Locked(reduced.write()),
+        }
+    }
+
+    /// [`write_special`](Self::write_special), for a task that replaces the value.
+    #[cold]
+    fn overwrite_special(&self, worker: WorkerId) -> Writing<'_, T> {
+        match self {
+            Value::Reduced(reduced) => Writing::Locked(reduced.overwrite()),
+            _ => self.write_special(Some(worker)),
         }
     }
 

@@ -7,7 +7,8 @@
 //! The first one puts the parts together under a lock that the others wait for ([`settle`](Settling::settle)); who
 //! finds that nothing is pending has seen the result, since the flag is cleared after it is complete.
 //!
-//! If putting them together panics, parts are lost: all who come later panic too.
+//! If putting them together panics, parts are lost: all who come later panic too, until somebody replaces the whole
+//! ([`start_over`](Settling::start_over)).
 
 #[cfg(all(test, loom))]
 mod models;
@@ -44,6 +45,19 @@ impl Settling {
     pub fn settle(&self, together: impl FnOnce()) {
         if self.is_pending.load(Acquire) {
             self.settle_pending(together);
+        }
+    }
+
+    /// Where putting parts together has panicked, drops what is left by `discard`, and all is as in the beginning: the
+    /// caller is about to replace the whole, and nobody leaves parts or needs them meanwhile.
+    pub fn start_over(&self, discard: impl FnOnce()) {
+        if self.is_pending.load(Acquire) {
+            let mut has_failed = lock(&self.settling);
+            if *has_failed {
+                discard();
+                *has_failed = false;
+                self.is_pending.store(false, Release);
+            }
         }
     }
 

@@ -91,7 +91,7 @@ impl<T: Send + Sync + 'static> Access for Read<T> {
 }
 
 macro_rules! writing_access {
-    ($access:ident) => {
+    ($access:ident, $write:ident) => {
         impl<T: Send + Sync + 'static> Access for $access<T> {
             type Handle = Handle<T>;
             type Guard<'a> = Writing<'a, T>;
@@ -112,7 +112,7 @@ macro_rules! writing_access {
 
             #[inline(always)]
             fn guard(handle: &Handle<T>, worker: WorkerId, _begun: Begun) -> Writing<'_, T> {
-                handle.value().write_by(worker)
+                handle.value().$write(worker)
             }
 
             fn view<'g>(guard: &'g mut Writing<'_, T>) -> &'g mut T {
@@ -122,9 +122,9 @@ macro_rules! writing_access {
     };
 }
 
-writing_access!(Write);
-writing_access!(ReadWrite);
-writing_access!(Commute);
+writing_access!(Write, overwrite_by);
+writing_access!(ReadWrite, write_by);
+writing_access!(Commute, write_by);
 
 impl<T: Send + 'static> Access for Scratch<T> {
     type Handle = Scratchpad<T>;

@@ -142,6 +142,15 @@ impl<T> Reduced<T> {
         RwLockWriteGuard::map(self.value.try_write().expect(super::KEPT_APART), |value| value)
     }
 
+    /// [`write`](Self::write) for a task that replaces the value: what an earlier one lost does not matter to it.
+    pub(crate) fn overwrite(&self) -> MappedRwLockWriteGuard<'_, T> {
+        self.settling.start_over(|| match &self.accumulators {
+            Accumulators::OfWorkers(workers) => workers.iter().for_each(|of_worker| drop(of_worker.lock().take())),
+            Accumulators::OfTasks(tasks, _) => tasks.lock().clear(),
+        });
+        self.write()
+    }
+
     /// Takes the value, with which everything is combined.
     pub(crate) fn into_value(self) -> T {
         self.value.into_inner()
@@ -229,7 +238,8 @@ impl Submitter {
     /// [`reduction_in_order`](Self::reduction_in_order).
     ///
     /// If `combine` panics, the task fails that is the next to use the value, or the call of the program panics that
-    /// is. What was to be added is lost: whoever uses the value later panics too.
+    /// is. What was to be added is lost: whoever uses the value later panics too, until a task with
+    /// [`Write`](super::access::Write) access replaces it.
     pub fn reduction<T: Send + Sync + 'static>(
         &self,
         value: T,
