@@ -302,7 +302,6 @@ impl Drawn {
     }
 }
 
-/// Execution times of each kernel on each class of workers, alone and on teams of cores.
 /// The node of the measurements that stands for a memory node of the platform, in a transfer to or from `other`. The
 /// platform has one main memory; the measurements have one for each NUMA node, before the devices.
 fn measured_node(bus: &Bus, node: usize, other: usize) -> usize {
@@ -313,6 +312,7 @@ fn measured_node(bus: &Bus, node: usize, other: usize) -> usize {
     }
 }
 
+/// Execution times of each kernel on each class of workers, alone and on teams of cores.
 fn kernels(sampling: &Sampling, classes: &[WorkerClass], workers: usize) -> Kernels {
     let mut kernels = Kernels::default();
     let kinds = sampling.codelets.iter().map(|(name, file)| (name.as_str(), file));
