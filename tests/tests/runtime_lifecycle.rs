@@ -2,7 +2,7 @@
 
 use sched_core::Offer;
 use sched_host::context::ContextError;
-use sched_host::runtime::{Context, Handle, ReadWrite, Runtime, Submitter, Write};
+use sched_host::runtime::{Context, Handle, ReadWrite, ReplayError, Runtime, Submitter, Write};
 use sched_tests::bad::Bad;
 use sched_tests::stock::{EAGER, SHAPES, builder, policy, runtime};
 use std::sync::atomic::{AtomicUsize, Ordering::*};
@@ -99,6 +99,66 @@ fn a_submitter_may_outlive_its_runtime() {
     drop((submitter, default, count));
     assert_eq!(runs.load(SeqCst), 1);
     assert_eq!(Arc::strong_count(&runs), 1, "the codelet is gone");
+}
+
+/// Threads submit while another drops the runtime: what was accepted has run when the last of them is refused.
+#[test]
+fn what_is_accepted_while_the_runtime_ends_runs() {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Way {
+        Plain,
+        InAnother,
+        WithCallback,
+        Replay,
+    }
+    for (round, way) in (0..400).zip([Way::Plain, Way::InAnother, Way::WithCallback, Way::Replay].iter().cycle()) {
+        let runtime = runtime(EAGER, 2);
+        let other = runtime.context("another").build().expect("there is room");
+        let (ran, accepted) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
+        let counter = Arc::clone(&ran);
+        let count = runtime.codelet::<(), ()>("count").cpu("count", move |_, ()| _ = counter.fetch_add(1, SeqCst));
+        let count = count.build();
+        let submit = |submitter: &Submitter| -> Result<usize, String> {
+            let task = submitter.task(&count, ());
+            let task = match way {
+                Way::InAnother => task.context(&other),
+                Way::WithCallback => task.on_end(|_| ()),
+                _ => task,
+            };
+            task.submit().map(|_| 1).map_err(|error| error.to_string())
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                let submitter: Submitter = (*runtime).clone();
+                let recording =
+                    runtime.record(|graph| (0..2).try_for_each(|_| graph.task(&count, ()).submit().map(drop)));
+                let (recording, accepted, submit) = (recording.expect("it is sound"), &accepted, &submit);
+                scope.spawn(move || {
+                    let run = || match way {
+                        Way::Replay => match submitter.replay(&recording) {
+                            Ok(_) => Ok(2),
+                            // The last one has not ended.
+                            Err(ReplayError::Running { .. }) => Ok(0),
+                            Err(error) => Err(error.to_string()),
+                        },
+                        _ => submit(&submitter),
+                    };
+                    let refused = loop {
+                        match run() {
+                            Ok(tasks) => _ = accepted.fetch_add(tasks, SeqCst),
+                            Err(refused) => break refused,
+                        }
+                    };
+                    assert!(refused.contains("has ended"), "{refused}");
+                });
+            }
+            while accepted.load(SeqCst) < round {
+                std::thread::yield_now();
+            }
+            drop(runtime);
+        });
+        assert_eq!(ran.load(SeqCst), accepted.load(SeqCst), "round {round}");
+    }
 }
 
 #[test]

@@ -78,6 +78,8 @@ pub(crate) struct Core {
     fresh: Mutex<Vec<TaskPlace>>,
     /// Whether the program has dropped the runtime: only tasks and callbacks submit.
     pub(crate) is_ending: AtomicBool,
+    /// Whether nobody submits any more; see [`number_tasks`](Self::number_tasks).
+    is_over: AtomicBool,
     pub(crate) stop: AtomicBool,
     /// Whether the program has the report of a stall, after which not all tasks have ended.
     pub(crate) stall_is_told: AtomicBool,
@@ -193,6 +195,7 @@ impl Core {
             quiet_hook: QuietHook::default(),
             fresh: Mutex::default(),
             is_ending: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             stall_is_told: AtomicBool::new(false),
             ended: Ended::default(),
@@ -266,9 +269,27 @@ impl Core {
         self.fresh.lock().extend(places);
     }
 
-    /// Numbers this many tasks at once, and returns the sequence of the first.
+    /// Numbers this many tasks of a context at once, and returns the sequence of the first. If the runtime
+    /// [is over](Self::close), there is none, and the context does not count them any more.
+    ///
+    /// A submission may have begun, and been found to be in order, long before the end. So the last word is here: who
+    /// has the number counts, and looks afterwards; who ends the runtime says so, and counts afterwards. At least one
+    /// sees the other. A thread that is alone need not look: nobody is when the runtime is over.
     #[inline(always)]
-    pub(crate) fn number_tasks(&self, count: u64, right: &Right<'_>) -> u64 {
+    pub(crate) fn number_tasks(&self, count: u64, context: &ContextCore, right: &Right<'_>) -> Option<u64> {
+        let first = self.number_all(count, right);
+        match right {
+            Right::Shared(_) if self.is_over.load(SeqCst) => {
+                self.take_back(count, context);
+                None
+            }
+            _ => Some(first),
+        }
+    }
+
+    /// [`number_tasks`](Self::number_tasks) for what is no task, and goes on after the end.
+    #[inline(always)]
+    pub(crate) fn number_all(&self, count: u64, right: &Right<'_>) -> u64 {
         let before = match right {
             // Nobody else numbers tasks meanwhile. Who sees one of these finished sees the number, too.
             Right::Alone(_) => {
@@ -279,6 +300,22 @@ impl Core {
             Right::Shared(_) => self.submitted.fetch_add(count, SeqCst),
         };
         before + 1
+    }
+
+    /// Counts numbers that no task gets as tasks that have ended.
+    #[cold]
+    fn take_back(&self, count: u64, context: &ContextCore) {
+        self.finished_outside.fetch_add(count, SeqCst);
+        self.note_if_finished();
+        if context.number != ContextId::DEFAULT && context.in_flight.take_back(count).tell {
+            self.outcomes.tell();
+        }
+    }
+
+    /// From now on no task gets a number. Those that have one when this returns are counted.
+    pub(crate) fn close(&self) {
+        self.is_over.store(true, SeqCst);
+        self.sole.share();
     }
 
     /// Number of tasks submitted.

@@ -388,6 +388,7 @@ fn end(core: &Core, threads: Vec<JoinHandle<()>>, claim: Option<Claim>) {
     let is_told = core.stall_is_told.load(Relaxed);
     let waited = core.wait_all();
     core.roster.contexts().for_each(|context| context.end());
+    core.close();
     match waited {
         Err(RunError::Stalled(report)) if !is_told => tracing::error!("tasks are left behind: {report}"),
         Err(RunError::Stalled(_)) => {}

@@ -102,10 +102,15 @@ impl InFlight {
         if serial.is_none_or(|serial| state == serial << 2 | OPEN) {
             return Ok(());
         }
-        let submitted = self.submitted.fetch_sub(1, SeqCst) - 1;
+        Err(self.take_back(1))
+    }
+
+    /// Takes tasks back that were [reserved](Self::reserve) and have no number.
+    pub fn take_back(&self, count: u64) -> Refused {
+        let submitted = self.submitted.fetch_sub(count, SeqCst) - count;
         fence(SeqCst);
         let last = self.finished.load(SeqCst) == submitted;
-        Err(Refused { tell: last && self.awaited.load(SeqCst) != 0 })
+        Refused { tell: last && self.awaited.load(SeqCst) != 0 }
     }
 
     /// Counts a reserved task that got its number.

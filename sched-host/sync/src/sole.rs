@@ -151,7 +151,22 @@ impl Sole {
                         return Right::Alone(alone);
                     }
                 }
+                _ => self.share(),
+            }
+        }
+    }
+
+    /// Has values shared from now on, if they are not: whoever is alone has left when this returns.
+    ///
+    /// # Panics
+    /// If this thread is inside, and alone.
+    pub fn share(&self) {
+        loop {
+            match self.holder.load(Acquire) {
+                SHARED => return,
+                ENDING => pause(),
                 holder => {
+                    assert!(holder != this_thread() || !self.inside.load(Relaxed), "it would wait for itself");
                     if self.holder.compare_exchange(holder, ENDING, AcqRel, Relaxed).is_ok() {
                         heavy_fence();
                         while self.inside.load(Acquire) {
@@ -236,6 +251,17 @@ mod tests {
         assert!(matches!(sole.enter(), Right::Shared(_)), "values stay shared");
         add();
         assert_eq!(sum.with(&mut sole.enter(), |sum| *sum), 3);
+    }
+
+    #[test]
+    fn the_holder_itself_may_end_it() {
+        let sole = Sole::default();
+        drop(sole.enter());
+        sole.share();
+        assert!(matches!(sole.enter(), Right::Shared(_)));
+        let nobodys = Sole::default();
+        nobodys.share();
+        assert!(matches!(nobodys.enter(), Right::Shared(_)));
     }
 
     #[test]

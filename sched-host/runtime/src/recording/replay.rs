@@ -61,7 +61,9 @@ impl Submitter {
         }
         let (context, priority) = self.admit_replay(recorded)?;
         let count = recorded.tasks.len() as u64;
-        let first = core.number_tasks(count, &core.sole.enter());
+        let Some(first) = core.number_tasks(count, context, &core.sole.enter()) else {
+            return Err(SubmitError::Ended { codelet: "a recording".to_owned() });
+        };
         for _ in 0..if context.number == ContextId::DEFAULT { 0 } else { count } {
             context.in_flight.number();
         }

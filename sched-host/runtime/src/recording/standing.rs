@@ -93,7 +93,8 @@ impl Recorded {
             let TaskPlace { slot, record } = core.place(key.slot);
             record.open(&slot.head().sequence, key.sequence, ContextId::DEFAULT);
         }
-        let entry = Entry::of_program(place, &entered, key.as_ref());
+        let sequence = core.number_all(1, &right);
+        let entry = Entry::of_program((place, sequence), &entered, key.as_ref());
         match accesses.has_special {
             true => core.enter_with_parts(entry, &mut right),
             false => core.enter(entry, &mut right),

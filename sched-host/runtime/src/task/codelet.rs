@@ -199,6 +199,12 @@ impl CodeletFacts {
         SubmitError::NoWorker { codelet: self.name.clone(), has: has.join(", ") }
     }
 
+    /// The runtime has ended.
+    #[cold]
+    pub(crate) fn ended(&self) -> SubmitError {
+        SubmitError::Ended { codelet: self.name.clone() }
+    }
+
     /// Index of the implementation for `size` workers of `arch`: number `chosen` of those for the architecture if it
     /// supports that size, else the first that does.
     #[inline]

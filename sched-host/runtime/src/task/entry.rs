@@ -1,4 +1,4 @@
-//! How a task enters: it is numbered, takes its place in the orders of its data, and is linked to those that it must wait
+//! How a task that is numbered enters: it takes its place in the orders of its data, and is linked to those that it must wait
 //! for.
 
 use super::record::{Dependent, TaskKey};
@@ -17,6 +17,8 @@ use std::sync::atomic::Ordering::*;
 /// What [enters](Core::enter).
 pub(crate) struct Entry<'a> {
     pub(crate) place: TaskPlace,
+    /// Its [number](Core::number_tasks).
+    pub(crate) sequence: u64,
     /// Number of its context.
     pub(crate) context: ContextId,
     pub(crate) priority: i32,
@@ -35,12 +37,13 @@ pub(crate) struct Entry<'a> {
 impl<'a> Entry<'a> {
     /// An access of the program itself, or of what stands for it.
     pub(crate) fn of_program(
-        place: TaskPlace,
+        (place, sequence): (TaskPlace, u64),
         accesses: &'a [(&'a Arc<DataHeader>, AccessMode)],
         standing: Option<&'a TaskKey>,
     ) -> Entry<'a> {
         Entry {
             place,
+            sequence,
             context: ContextId::DEFAULT,
             priority: 0,
             archs: ArchSet::EMPTY,
@@ -64,12 +67,12 @@ impl Core {
         record.link(&slot.head().sequence, before.sequence, dependent)
     }
 
-    /// Enters a task: numbers it and links it to those that it must wait for. Returns the number of links; the task
+    /// Enters a task that has its number: links it to those that it must wait for. Returns the number of links; the task
     /// starts when its record is [submitted](Record::submitted) with that number.
     #[inline(always)]
     pub(crate) fn enter(&self, entry: Entry<'_>, right: &mut Right<'_>) -> (TaskKey, u32) {
         let TaskPlace { slot, record } = entry.place;
-        let key = TaskKey { slot: slot.id(), sequence: self.number_tasks(1, right) };
+        let key = TaskKey { slot: slot.id(), sequence: entry.sequence };
         let head = slot.head();
         head.reset();
         head.priority.store(entry.priority, Relaxed);

@@ -277,8 +277,9 @@ impl Request<'_> {
         let (own, others) = self.check_nested(nest, &inner)?;
         let (context, priority) = admit(core, facts, self.context, self.priority, true)?;
         let mut right = core.sole.enter();
+        let Some(sequence) = core.number_tasks(1, context, &right) else { return Err(facts.ended()) };
         let place = core.take_slot(facts, &mut right);
-        let entry = self.entry(place, context, priority, footprint, &others);
+        let entry = self.entry((place, sequence), context, priority, footprint, &others);
         let has_special = others.iter().any(|(header, _)| header.is_special());
         let (key, mut links) = match has_special {
             true => core.enter_with_parts(entry, &mut right),

@@ -188,7 +188,9 @@ impl Submitter {
     pub(crate) fn enter_turns(&self, accesses: &[Accessed<'_>], rare: RareFields) -> TaskKey {
         let has_special = accesses.iter().any(|(header, _)| header.is_special());
         self.enter_entry(rare, |core, place| {
-            let (entry, mut right) = (Entry::of_program(place, accesses, None), core.sole.enter());
+            let mut right = core.sole.enter();
+            let sequence = core.number_all(1, &right);
+            let entry = Entry::of_program((place, sequence), accesses, None);
             match has_special {
                 true => core.enter_with_parts(entry, &mut right),
                 false => core.enter(entry, &mut right),

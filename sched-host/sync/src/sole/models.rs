@@ -7,6 +7,7 @@
 use super::{InTurn, Right, Sole};
 use crate::model::model;
 use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use loom::thread;
 
 struct World {
@@ -51,6 +52,32 @@ impl World {
             assert_eq!(after, [times.iter().sum::<u32>(); 2]);
         });
     }
+}
+
+/// A thread alone counts what it takes, unless it finds values shared: then it looks whether all is over. The other
+/// thread says that it is, has values shared, and counts.
+#[test]
+fn who_has_values_shared_sees_all_that_others_took_alone() {
+    model(3, || {
+        let world = World::new();
+        let over = Arc::new(AtomicBool::new(false));
+        let thread = thread::spawn({
+            let (world, over) = (Arc::clone(&world), Arc::clone(&over));
+            move || {
+                let mut right = world.sole.enter();
+                let takes = matches!(right, Right::Alone(_)) || !over.load(SeqCst);
+                if takes {
+                    world.values[0].with(&mut right, |value| *value += 1);
+                }
+                (matches!(right, Right::Alone(_)), takes)
+            }
+        });
+        over.store(true, SeqCst);
+        world.sole.share();
+        let seen = world.values[0].with(&mut world.sole.enter(), |value| *value);
+        let (was_alone, took) = thread.join().expect("it looks");
+        assert_eq!(seen == 1, was_alone && took);
+    });
 }
 
 #[test]

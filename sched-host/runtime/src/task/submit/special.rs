@@ -131,11 +131,12 @@ impl Request<'_> {
             drop(accesses);
             return self.submit_nested(&nest, seen.footprint, restriction);
         }
-        // The last step that can fail: from here on the context counts the task.
+        // From here on the context counts the task.
         let (context, priority) = admit(core, &facts, self.context, self.priority, false)?;
         let mut right = core.sole.enter();
+        let Some(sequence) = core.number_tasks(1, context, &right) else { return Err(facts.ended()) };
         let place = core.take_slot(&facts, &mut right);
-        let entry = self.entry(place, context, priority, seen.footprint, &accesses);
+        let entry = self.entry((place, sequence), context, priority, seen.footprint, &accesses);
         let (key, links) = match seen.has_special {
             true => core.enter_with_parts(entry, &mut right),
             false => core.enter(entry, &mut right),
@@ -148,7 +149,7 @@ impl Request<'_> {
     /// The task as the ledger enters it.
     pub(in crate::task) fn entry<'e>(
         &'e self,
-        place: TaskPlace,
+        (place, sequence): (TaskPlace, u64),
         context: &ContextCore,
         priority: i32,
         footprint: u64,
@@ -157,6 +158,7 @@ impl Request<'_> {
         let facts = self.job.facts();
         Entry {
             place,
+            sequence,
             context: context.number,
             priority,
             archs: facts.archs,

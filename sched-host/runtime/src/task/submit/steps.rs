@@ -169,7 +169,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             let model = |accesses: &[Accessed<'_>]| self.codelet.inner.footprint(&self.params, accesses);
             seen = core.put_in_order(facts, &mut accesses, model)?;
         }
-        // The last step that can fail: from here on the context counts the task.
+        // From here on the context counts the task.
         let (context, priority) = admit(core, facts, self.context, self.priority, false)?;
         let mut rare = None;
         if seen.commutes {
@@ -177,10 +177,12 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         }
 
         let mut right = core.sole.enter();
+        let Some(sequence) = core.number_tasks(1, context, &right) else { return Err(facts.ended()) };
         let place = core.take_slot(facts, &mut right);
         // Not made before the branch that uses it: it would go through memory.
         let entry = || Entry {
             place,
+            sequence,
             context: context.number,
             priority,
             archs: facts.archs,
