@@ -3,10 +3,12 @@
 use proptest::prelude::*;
 use sched_core::*;
 use sched_host::policy::{Policy, SimpleFlags, library};
-use sched_host::runtime::{Builder, Many, ReadWrite, RunError, StartError, TaskRef};
+use sched_host::runtime::{
+    Builder, Many, ReadWrite, RunError, Runtime, StartError, SubmitError, Submitter, TaskRef, WhenFull,
+};
 use sched_host::text::Finding;
 use sched_tests::stock::{EAGER, builder, registry};
-use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
@@ -292,5 +294,54 @@ fn a_policy_that_breaks_a_rule_on_progress_starts_only_unchecked() {
             let _ = runtime.task(&codelet, ()).submit().expect("the task is sound");
         }
         runtime.wait_all().expect("what the root refuses is kept elsewhere");
+    }
+}
+
+/// With threads of their own for all workers, or with a worker that is the thread that waits.
+fn runtimes(change: impl Fn(Builder) -> Builder) -> impl Iterator<Item = Runtime> {
+    [false, true].into_iter().map(move |is_main| {
+        let builder = change(builder(EAGER, 2, Vec::new()).quiet_period(Duration::from_millis(100)));
+        if is_main { builder.main_worker() } else { builder }.build().expect("it starts")
+    })
+}
+
+#[test]
+fn a_wait_for_the_default_context_or_for_room_stalls_while_the_program_holds_the_data() {
+    for runtime in runtimes(|builder| builder.bound_tasks(3, WhenFull::Wait)) {
+        let add = runtime.codelet::<(ReadWrite<u64>,), ()>("add").cpu("add", |_, (x,)| *x += 1).build();
+        let x = runtime.register(0);
+        let held = runtime.read(&x).expect("it is there");
+        // What holds the data counts as one.
+        let submitted = (0..3).map(|_| runtime.task(&add, (&x,)).submit()).collect::<Vec<_>>();
+        assert!(submitted.iter().take(2).all(Result::is_ok), "{submitted:?}");
+        assert!(matches!(runtime.task(&add, (&x,)).submit(), Err(SubmitError::Full { .. })));
+        assert!(matches!(runtime.default_context().wait_all(), Err(RunError::Stalled(_))));
+        drop(held);
+        runtime.wait_all().expect("every task runs");
+    }
+}
+
+#[test]
+fn a_context_without_workers_stalls_whatever_another_one_does() {
+    const MANY: u64 = 20_000_000;
+    for runtime in runtimes(|builder| builder) {
+        let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
+        let busy = runtime.context("busy").build().expect("there is room");
+        let empty = runtime.context("empty").workers([]).build().expect("there is room");
+        runtime.task(&nothing, ()).context(&empty).submit().expect("it is sound");
+        let is_over = AtomicBool::new(false);
+        let submitter: Submitter = (*runtime).clone();
+        std::thread::scope(|scope| {
+            let others = scope.spawn(|| {
+                let submit = |_: &u64| submitter.task(&nothing, ()).context(&busy).submit().is_ok();
+                (0..MANY).take_while(|_| !is_over.load(SeqCst)).filter(submit).count() as u64
+            });
+            let stalled = empty.wait_all();
+            is_over.store(true, SeqCst);
+            assert!(matches!(stalled, Err(RunError::Stalled(_))), "{stalled:?}");
+            assert!(others.join().expect("it submits") < MANY, "only when nothing else moved");
+        });
+        empty.add_workers([0]).expect("there is this worker");
+        runtime.wait_all().expect("every task runs");
     }
 }

@@ -306,7 +306,7 @@ impl Core {
     #[cold]
     fn take_back(&self, count: u64, context: &ContextCore) {
         self.finished_outside.fetch_add(count, SeqCst);
-        self.note_if_finished();
+        self.note_if_finished(None);
         if context.number != ContextId::DEFAULT && context.in_flight.take_back(count).tell {
             self.outcomes.tell();
         }
@@ -407,10 +407,10 @@ impl Core {
         place_of(self.id, executing.map_or(0, |slot| self.ledger.slot(slot).head().sequence.load(Relaxed)))
     }
 
-    /// Notifies waiting threads if nothing is left to do.
-    pub(crate) fn note_if_finished(&self) {
+    /// Notifies waiting threads, on behalf of a worker if `teller` is one, if nothing is left to do.
+    pub(crate) fn note_if_finished(&self, teller: Option<WorkerId>) {
         if self.outcomes.is_awaited() && (self.is_finished() || self.outcomes.is_default_awaited()) {
-            self.outcomes.tell();
+            self.outcomes.tell_by(teller);
         }
     }
 

@@ -149,7 +149,7 @@ impl Worker {
         let since = core.backend.now().as_nanos();
         counters.idle_since.store(since + 1, Relaxed);
         core.backend.record(Some(self.id), || Event::Idle { worker: self.id });
-        core.note_if_finished();
+        core.note_if_finished(Some(self.id));
         core.give_back(&mut self.scratch);
         let mut found = None;
         let mut is_expecting = false;
@@ -183,7 +183,7 @@ impl Worker {
                 break;
             }
             // Not earlier: the last task may have ended on another worker meanwhile.
-            core.note_if_finished();
+            core.note_if_finished(Some(self.id));
             counters.sleeps.store(counters.sleeps.load(Relaxed) + 1, Relaxed);
             stay.sleep(sleep, me);
             if !sleep.retract(me) {

@@ -86,8 +86,8 @@ impl Sleep {
         }
     }
 
-    /// [`sleep`](Self::sleep), but for this time at most. Returns whether it has passed.
-    pub fn sleep_for(&self, worker: usize, time: Duration) -> bool {
+    /// [`sleep`](Self::sleep), but for this time at most.
+    pub fn sleep_for(&self, worker: usize, time: Duration) {
         let bed = &self.beds[worker];
         let mut noticed = lock(&bed.noticed);
         while !*noticed {
@@ -95,10 +95,9 @@ impl Sleep {
                 bed.notice.wait_timeout(noticed, time).unwrap_or_else(|poisoned| poisoned.into_inner());
             noticed = held;
             if result.timed_out() {
-                return !*noticed;
+                return;
             }
         }
-        false
     }
 
     /// Lets a worker that sleeps, or is about to, look up, for another reason than a task: nobody counts on it. What it

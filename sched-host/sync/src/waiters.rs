@@ -21,6 +21,7 @@
 #[cfg(all(test, loom))]
 mod models;
 
+use crate::pace::Pace;
 use crate::primitives::{AtomicU64, Condvar, Mutex, Ordering::*, lock};
 use std::time::Duration;
 
@@ -89,7 +90,7 @@ impl<W> Waiters<W> {
     }
 
     /// Waits until `done`. A thread that `may_serve` is the worker meanwhile, if that is vacant: `serve` returns when
-    /// the wait is over. After each `period` that it parks without a notification, `go_on` decides whether to continue.
+    /// the wait is over. After each `period` in which it parks, `go_on` decides whether to continue.
     pub fn wait_until(
         &self,
         period: Duration,
@@ -99,6 +100,7 @@ impl<W> Waiters<W> {
         mut serve: impl FnMut(&mut W, &mut dyn FnMut() -> bool),
     ) {
         self.waiting.fetch_add(1, SeqCst);
+        let mut pace = Pace::new(period);
         while !done() {
             if may_serve && let Some(worker) = self.take() {
                 let mut taken = PutBack { waiters: self, worker: Some(worker) };
@@ -110,11 +112,11 @@ impl<W> Waiters<W> {
                 continue;
             }
             *parked += 1;
-            let (mut parked, result) =
-                self.changed.wait_timeout(parked, period).unwrap_or_else(|poisoned| poisoned.into_inner());
+            let waited = self.changed.wait_timeout(parked, pace.left());
+            let (mut parked, _) = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
             *parked -= 1;
             drop(parked);
-            if result.timed_out() && !done() && !go_on() {
+            if pace.is_due() && !done() && !go_on() {
                 break;
             }
         }

@@ -251,7 +251,7 @@ impl Core {
                     self.outcomes.tell();
                 }
                 if requester.is_none() {
-                    self.note_if_finished();
+                    self.note_if_finished(None);
                 } else if self.outcomes.is_default_awaited() {
                     self.note_if_default_finished();
                 }
@@ -269,7 +269,7 @@ impl Core {
             }
             None => {
                 self.finished_outside.fetch_add(1, SeqCst);
-                self.note_if_finished();
+                self.note_if_finished(None);
             }
         }
     }

@@ -170,8 +170,16 @@ impl Outcomes {
 
     /// Notifies waiting threads.
     pub(crate) fn tell(&self) {
+        self.tell_by(None);
+    }
+
+    /// Notifies waiting threads, on behalf of a worker. If a waiting thread is that worker, it has looked itself: it
+    /// would keep itself from sleeping.
+    pub(crate) fn tell_by(&self, teller: Option<WorkerId>) {
         self.waiters.tell();
-        if let Some((worker, backend)) = &self.main {
+        if let Some((worker, backend)) = &self.main
+            && teller != Some(*worker)
+        {
             backend.sleep.disturb(worker.index());
         }
     }

@@ -9,6 +9,7 @@ use crate::context::RestoreCurrent;
 use crate::core::Core;
 use crate::parallel::combined::Purpose;
 use sched_core::WorkerId;
+use sched_sync::pace::Pace;
 use sched_sync::sleep::Sleep;
 use sched_trace::Event;
 use sched_tree::Services;
@@ -48,8 +49,8 @@ const SELDOM: u32 = 32;
 pub(crate) struct UntilDone<'a> {
     done: &'a dyn Fn() -> bool,
     looks: Looks,
-    /// Time without a notification after which `go_on` decides whether to continue.
-    period: Duration,
+    /// When `go_on` decides whether to continue.
+    pace: Pace,
     go_on: &'a mut dyn FnMut() -> bool,
     has_stalled: bool,
 }
@@ -61,7 +62,14 @@ impl<'a> UntilDone<'a> {
         period: Duration,
         go_on: &'a mut dyn FnMut() -> bool,
     ) -> UntilDone<'a> {
-        UntilDone { done, looks, period, go_on, has_stalled: false }
+        UntilDone { done, looks, pace: Pace::new(period), go_on, has_stalled: false }
+    }
+
+    /// Decides whether to continue, if that is due.
+    fn look_on(&mut self) {
+        if self.pace.is_due() {
+            self.has_stalled = !(self.done)() && !(self.go_on)();
+        }
     }
 }
 
@@ -71,9 +79,8 @@ impl Stay for UntilDone<'_> {
     }
 
     fn sleep(&mut self, sleep: &Sleep, worker: usize) {
-        if sleep.sleep_for(worker, self.period) {
-            self.has_stalled = !(self.done)() && !(self.go_on)();
-        }
+        sleep.sleep_for(worker, self.pace.left());
+        self.look_on();
     }
 }
 
@@ -93,6 +100,10 @@ impl Worker {
                 Work::Together(gathering) => self.attend(&gathering),
             }
             executed += 1;
+            if executed % SELDOM == 0 {
+                // What it waits for may be stuck, whatever else there is to execute.
+                stay.look_on();
+            }
             if (stay.looks == Looks::Often || executed % SELDOM == 0) && stay.is_over(&self.core) {
                 self.wake_deferred();
                 break;
