@@ -1,7 +1,7 @@
 //! Tasks in one order, stored separately by the workers that can execute them.
 
 use super::{Held, Len, Place, TaskQueue};
-use sched_core::{ArchSet, Node, Task};
+use sched_core::{Arch, ArchSet, Node, Task};
 use std::cmp::Reverse;
 
 /// All architectures.
@@ -83,6 +83,11 @@ pub(crate) struct Stuck {
 }
 
 impl Stuck {
+    /// All workers that are not of `arch`.
+    pub(crate) fn all_but_those_of(arch: Arch) -> Stuck {
+        Stuck { archs: all_but(ArchSet::EMPTY.with(arch)), restricted: Vec::new() }
+    }
+
     /// None of these workers has room.
     pub(crate) fn note(&mut self, able: Able) {
         match able.is_restricted() {

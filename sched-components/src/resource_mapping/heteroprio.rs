@@ -21,8 +21,8 @@ const OTHERS: [Arch; 2] = [Arch::MPI, Arch::CPU];
 /// MPI workers and CPU cores that of the bucket with the lowest. The child is chosen as in [`Mct`](super::Mct), among
 /// all children; if it has no worker of the architecture whose turn it is, or refuses, the task stays, unless nobody
 /// has anything to do. A task that some worker cannot execute, or whose length some worker does not know, has no
-/// acceleration: such tasks go first, one at a time, wherever they are completed first, and the first does not hold up
-/// those that other workers can execute.
+/// acceleration: such tasks go first, one at a time, wherever they are completed first. A task that stays does not hold
+/// up those that other workers can execute; some cannot where tasks are restricted to workers.
 ///
 /// With `batch`, the default, tasks lose their priorities on their way down: the queues below keep the order in which
 /// they were sent.
@@ -123,20 +123,13 @@ impl Heteroprio {
         })
     }
 
-    /// Offers the first task of an end to the child that completes it first, if that child has a worker of `arch`.
-    /// Returns whether it was accepted.
-    fn offer_of(&self, node: Node<'_>, end: End, arch: Arch) -> bool {
-        let popped = self.pop(Some(end), |_| true, |task| node.can_execute(task));
-        popped.is_some_and(|popped| self.offer(node, popped, Some(arch)))
-    }
-
-    /// Offers the first task without an acceleration, and if it is refused the first that others can execute. Returns
-    /// whether any was accepted.
-    fn offer_unknown(&self, node: Node<'_>) -> bool {
-        let mut stuck = Stuck::default();
-        while let Some(popped) = self.pop(None, |able| stuck.lets_pass(able), |task| node.can_execute(task)) {
+    /// Offers the first task of an end, or with `None` of those without an acceleration. While the offered one stays,
+    /// it offers the first that other than the `stuck` workers can execute. Each goes to the child that completes it
+    /// first, if that child has a worker of `arch`. Returns whether any was accepted.
+    fn offer_first(&self, node: Node<'_>, end: Option<End>, mut stuck: Stuck, arch: Option<Arch>) -> bool {
+        while let Some(popped) = self.pop(end, |able| stuck.lets_pass(able), |task| node.can_execute(task)) {
             stuck.note(popped.0.able());
-            if self.offer(node, popped, None) {
+            if self.offer(node, popped, arch) {
                 return true;
             }
         }
@@ -185,12 +178,12 @@ impl Heteroprio {
 
     /// Offers one task to each architecture below. Returns whether any was accepted.
     fn step(&self, node: Node<'_>) -> bool {
-        let mut moved = self.offer_unknown(node);
+        let mut moved = self.offer_first(node, None, Stuck::default(), None);
         let present: ArchSet = node.each_worker_in_context().filter_map(|worker| node.arch(worker)).collect();
         let unnamed = present.iter().filter(|arch| !ACCELERATORS.contains(arch) && !OTHERS.contains(arch));
         for arch in ACCELERATORS.into_iter().chain(unnamed).chain(OTHERS) {
             if present.contains(arch) {
-                moved |= self.offer_of(node, end_of(arch), arch);
+                moved |= self.offer_first(node, Some(end_of(arch)), Stuck::all_but_those_of(arch), Some(arch));
             }
         }
         moved
@@ -203,10 +196,7 @@ impl Heteroprio {
         let (now, mut are_idle) = (node.now(), true);
         node.ends_below(|_, end| are_idle &= end <= now);
         are_idle
-            && [End::Most, End::Least].into_iter().any(|end| {
-                let popped = self.pop(Some(end), |_| true, |task| node.can_execute(task));
-                popped.is_some_and(|popped| self.offer(node, popped, None))
-            })
+            && [End::Most, End::Least].into_iter().any(|end| self.offer_first(node, Some(end), Stuck::default(), None))
     }
 
     /// Sends tasks until none is accepted. Returns whether any was.

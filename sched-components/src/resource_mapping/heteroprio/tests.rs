@@ -152,3 +152,38 @@ fn tasks_for_each_other_s_architecture_do_not_keep_everybody_waiting() {
     assert!(rig.can_push(Child(1)));
     assert_eq!((rig.child_tasks(Child(0)), rig.child_tasks(Child(1))), (vec![tasks[1]], vec![tasks[0]]));
 }
+
+/// A restricted task at an end of the buckets. Only one that nobody else could execute has no acceleration, so it is
+/// restricted to the workers that there are, as in a context that others join later.
+fn restricted_at_an_end(first: (u64, u64), second: (u64, u64)) -> (Rig, TaskId, TaskId) {
+    let rig = core_and_gpu(&[], &[first, second]);
+    rig.set_room(Child(0), Some(0));
+    rig.set_room(Child(1), Some(0));
+    let (restricted, free) = (rig.task().only([0, 1]).make(), rig.task().codelet(1).make());
+    assert_eq!((rig.push(restricted), rig.push(free)), (Ok(()), Ok(())));
+    assert_eq!(rig.held(), [restricted, free]);
+    (rig, restricted, free)
+}
+
+#[test]
+fn a_refused_task_at_an_end_does_not_hold_up_what_others_can_execute() {
+    // Both have the acceleration 2. The first ends first on the accelerator, which is full; the second on the core.
+    let (rig, restricted, free) = restricted_at_an_end((20, 10), (10, 20));
+    rig.set_room(Child(0), Some(9));
+    assert!(rig.can_push(Child(0)));
+    assert_eq!(rig.child_tasks(Child(0)), [free]);
+    assert_eq!(rig.held(), [restricted], "it still waits for the accelerator");
+    rig.set_room(Child(1), Some(9));
+    assert!(rig.can_push(Child(1)));
+    assert_eq!(rig.child_tasks(Child(1)), [restricted]);
+}
+
+#[test]
+fn a_refused_task_holds_up_those_of_its_kind() {
+    let rig = core_and_gpu(&[], &[(20, 10), (10, 20)]);
+    let tasks = hold(&rig, &[0, 1]);
+    rig.set_end(Child(1), Time::from_nanos(1_000));
+    rig.set_room(Child(0), Some(9));
+    assert!(!rig.can_push(Child(0)), "the first task decides");
+    assert_eq!(rig.held(), tasks);
+}
