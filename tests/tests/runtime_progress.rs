@@ -269,6 +269,20 @@ fn what_is_left_to_be_pulled_through_what_sorts_does_stall() {
     }
 }
 
+#[test]
+fn a_choice_of_no_child_is_named_where_the_run_stalls() {
+    let tree = r#"fifo { user-choice { fifo { eager { use "leaf" } }; fifo { eager { use "leaf" } } } }
+        shared "leaf" each="worker" { fifo { worker } }"#;
+    let builder = builder(tree, 1, Vec::new()).quiet_period(Duration::from_millis(100));
+    let runtime = builder.build().expect("it starts");
+    let codelet = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
+    for choice in [0, 1, 7] {
+        runtime.task(&codelet, ()).sched_data(choice).submit().expect("the task is sound");
+    }
+    let error = runtime.wait_all().expect_err("the queue keeps one").to_string();
+    assert!(error.contains("last choice of no child: 7, where the children are 0 to 1"), "{error}");
+}
+
 /// The rules that keep a runtime from starting.
 fn broken_rules(builder: Builder) -> Vec<&'static str> {
     match builder.build() {

@@ -38,6 +38,25 @@ fn a_choice_that_cannot_be_is_refused() {
 }
 
 #[test]
+fn wrong_choices_are_described() {
+    let rig = choice();
+    assert_eq!(rig.push(rig.task().make()), Ok(()));
+    assert_eq!(rig.describe(), [], "nothing is wrong");
+    let cpu = rig.task().archs([Arch::CPU]).sched_data(1).make();
+    for task in [rig.task().sched_data(9).make(), rig.task().sched_data(7).make(), cpu] {
+        assert_eq!(rig.push(task), Err(Refusal::NoWorker));
+    }
+    let facts = rig.describe().into_iter().map(|(name, value)| format!("{name}: {value}"));
+    assert_eq!(
+        facts.collect::<Vec<_>>(),
+        [
+            "last choice of no child: 7, where the children are 0 to 1",
+            "last choice of a child without a worker that can execute the task: 1",
+        ]
+    );
+}
+
+#[test]
 fn a_pull_sends_every_task_where_it_belongs() {
     let rig = choice().parent(FakeParent::new());
     let tasks: Vec<TaskId> = [0, 1].map(|child| rig.task().sched_data(child).make()).to_vec();
