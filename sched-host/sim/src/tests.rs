@@ -77,6 +77,32 @@ fn a_scratchpad_has_memory_beside_a_replica_of_the_same_data() {
 }
 
 #[test]
+fn data_that_a_task_names_several_times_takes_memory_once() {
+    for (size, fits) in [("29 MB", false), ("30 MB", true)] {
+        let text = format!(
+            r#"platform "p" {{
+                memory "ram"
+                memory "gpu" size="{size}"
+                link "ram" "gpu" bandwidth="1 GB/s"
+                workers "gpu" arch="cuda" memory="gpu"
+                kernel "k" {{ on "gpu" time="1 ms" }}
+            }}"#
+        );
+        let platform = Arc::new(Platform::parse("p.kdl", &text).expect("it is sound"));
+        let mut graph = TaskGraph::new("one task");
+        let kind = graph.add_kind("k");
+        let data = [(); 3].map(|()| graph.add_data(Datum::new(10_000_000)));
+        let names = (0..3000).map(|number| data[number * 7 % 3]);
+        graph.add_task(names.fold(Task::new(kind), |task, data| task.access(data, AccessMode::Read)));
+        match Simulation::new(graph, platform).registry(Registry::compiled_in().into()).run() {
+            Ok(outcome) => assert!(fits && outcome.memories[1].peak == 30_000_000),
+            Err(SimError::Task { needed: 30_000_000, capacity: 29_000_000, .. }) if !fits => {}
+            Err(error) => panic!("{size}: {error}"),
+        }
+    }
+}
+
+#[test]
 fn a_task_without_work_takes_no_time_although_the_platform_has_one_for_every_kernel() {
     let ms = Duration::from_millis(1);
     let platform = Arc::new(Platform::flat(2, ms));

@@ -3,10 +3,9 @@
 use super::super::Engine;
 use super::super::flights::FlightId;
 use crate::error::SimError;
-use crate::memory::Room;
-use crate::specs::Accesses;
+use crate::memory::{Replicas, Room};
 use sched_core::MemoryNode;
-use sched_graph::{Access, AccessMode, DataId};
+use sched_graph::{AccessMode, DataId};
 use sched_memory::Reason;
 
 impl Engine<'_> {
@@ -54,8 +53,8 @@ impl Engine<'_> {
         let accesses = backend.accesses(flight.task);
         // The scratchpad of a task has memory of its own, beside a replica of the same data.
         let copies = || accesses.iter().filter(|access| access.mode != AccessMode::Scratch);
-        let (mut needed, mut scratch, mut are_allocated) = (0, 0, true);
-        for (at, access) in accesses.iter().enumerate() {
+        let (mut missing, mut scratch) = (Vec::new(), 0);
+        for access in accesses.iter() {
             let data = access.data;
             if access.mode == AccessMode::Scratch {
                 scratch += held.bytes(data);
@@ -64,21 +63,18 @@ impl Engine<'_> {
             // Replicas that are already there must not be evicted to make room for the others.
             held.pin(data, memory);
             if !held.is_allocated(data, memory) {
-                are_allocated = false;
-                needed += if is_first(accesses, at) { held.bytes(data) } else { 0 };
+                missing.push(data);
             }
         }
-        let room = held.make_room(memory, needed + scratch);
+        let are_allocated = missing.is_empty();
+        let room = held.make_room(memory, bytes_of_each(held, missing) + scratch);
         if room != Room::Made {
             copies().for_each(|access| held.unpin(access.data, memory));
         }
         if room == Room::None {
             let capacity = held.room_for_copies(memory);
-            let away = |(at, access): &(usize, Access)| {
-                access.mode != AccessMode::Scratch && held.home(access.data) != memory && is_first(accesses, *at)
-            };
-            let bytes = accesses.iter().enumerate().filter(away).map(|(_, access)| held.bytes(access.data));
-            let needed = bytes.sum::<u64>() + scratch;
+            let away = copies().map(|access| access.data).filter(|data| held.home(*data) != memory).collect();
+            let needed = bytes_of_each(held, away) + scratch;
             if needed > capacity {
                 let memory = backend.platform.memories[memory.index()].name.clone();
                 self.error = Some(SimError::Task { task: flight.task.0, memory, needed, capacity });
@@ -103,9 +99,9 @@ impl Engine<'_> {
     }
 }
 
-/// Whether the access at this place is the first that is not to a scratchpad of its data.
-fn is_first(accesses: Accesses<'_>, at: usize) -> bool {
-    let data = accesses.get(at).map(|access| access.data);
-    let is_same = |other: Access| Some(other.data) == data && other.mode != AccessMode::Scratch;
-    !accesses.iter().take(at).any(is_same)
+/// Sum of the sizes of data, each counted once however often it is listed.
+fn bytes_of_each(held: &Replicas, mut data: Vec<DataId>) -> u64 {
+    data.sort_unstable();
+    data.dedup();
+    data.into_iter().map(|data| held.bytes(data)).sum()
 }
