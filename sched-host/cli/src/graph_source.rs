@@ -210,6 +210,14 @@ fn file(name: &str) -> miette::Result<TaskGraph> {
             let help = format!("leave out `--graph` to generate `{name}`");
             return Err(miette!(help = help, "there is no file `{name}`"));
         }
+        if let Some((generator, size)) = name.split_once(':')
+            && let Some((generator, sizes)) = GENERATORS.iter().find(|(known, _)| *known == generator)
+        {
+            return Err(miette!(
+                help = size_help(generator, sizes, size),
+                "there is no graph `{name}`, and no file of that name"
+            ));
+        }
         let near = GENERATORS.iter().map(|(known, _)| (sched_text::distance(known, name), *known)).min();
         let known: Vec<&str> = GENERATORS.iter().map(|(known, _)| *known).collect();
         let help = match near {
@@ -221,6 +229,14 @@ fn file(name: &str) -> miette::Result<TaskGraph> {
     let (graph, warnings) = read_with_warnings(path)?;
     warnings.iter().for_each(|warning| reports::warn(warning));
     Ok(graph)
+}
+
+/// How the `size` that was written behind a generator and a colon is given: by the first of its `sizes`.
+fn size_help(generator: &str, sizes: &[&str], size: &str) -> String {
+    let number =
+        size.parse::<u32>().ok().filter(|number| *number > 0).map_or_else(|| "4".to_owned(), |size| size.to_string());
+    let first = sizes.first().copied().unwrap_or_default();
+    format!("sizes are options: `{generator} {first} {number}`; those of {generator} are {}", sizes.join(", "))
 }
 
 #[cfg(test)]
@@ -265,6 +281,9 @@ mod tests {
     #[test]
     fn what_is_not_meant_so_is_refused() {
         insta::assert_snapshot!(shown(&["choleski"]), @"there is no graph `choleski`, and no file of that name (did you mean `cholesky`?)");
+        insta::assert_snapshot!(shown(&["cholesky:12"]), @"there is no graph `cholesky:12`, and no file of that name (sizes are options: `cholesky --tiles 12`; those of cholesky are --tiles, --tile-size, --element-bytes)");
+        insta::assert_snapshot!(shown(&["fork-join:wide"]), @"there is no graph `fork-join:wide`, and no file of that name (sizes are options: `fork-join --width 4`; those of fork-join are --width, --steps, --length, --bytes)");
+        insta::assert_snapshot!(shown(&["sort:4"]), @"there is no graph `sort:4`, and no file of that name (graphs that can be generated: cholesky, lu, qr, stencil, fork-join, layered, independent)");
         insta::assert_snapshot!(shown(&["sort"]), @"there is no graph `sort`, and no file of that name (graphs that can be generated: cholesky, lu, qr, stencil, fork-join, layered, independent)");
         insta::assert_snapshot!(shown(&["cholesky", "--width", "3", "--bytes", "9"]), @"cholesky has no --width, --bytes (the sizes of cholesky are --tiles, --tile-size, --element-bytes)");
         insta::assert_snapshot!(shown(&["cholesky", "--tiles", "100000"]), @"cholesky of these sizes has some 1.7e14 tasks and dependencies, the maximum is 3e7 (take fewer)");
