@@ -49,6 +49,9 @@
 //!
 //! If you are writing a component, you need `sched-core` only.
 
+/// What programs name of the machine: the architecture of an implementation, a worker, a memory.
+pub use sched_core::{Arch, MemoryNode, WorkerId};
+
 #[cfg(feature = "cluster")]
 pub use sched_cluster as cluster;
 #[cfg(feature = "cublas")]

@@ -398,7 +398,8 @@ pub enum SubmitError {
     /// A recorded task was given what only a task that runs once can have.
     #[error("codelet `{codelet}` was recorded with {what}, which a recorded task cannot have")]
     #[diagnostic(help(
-        "choose the context where the recording is replayed; wait for the replay instead of a callback"
+        "leave it out: a recording runs in the context where it is replayed, a callback is replaced by waiting for the \
+         replay, and tasks that nest or have a deadline are submitted anew each time"
     ))]
     Recorded {
         /// The codelet.

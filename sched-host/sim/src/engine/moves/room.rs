@@ -7,6 +7,10 @@ use crate::memory::{Replicas, Room};
 use sched_core::MemoryNode;
 use sched_graph::{AccessMode, DataId};
 use sched_memory::Reason;
+use smallvec::SmallVec;
+
+/// Data of a task; mostly there are few.
+type Listed = SmallVec<[DataId; 8]>;
 
 impl Engine<'_> {
     /// Gives memory to the flights that wait for it, in the order in which they came, until there is too little.
@@ -53,7 +57,7 @@ impl Engine<'_> {
         let accesses = backend.accesses(flight.task);
         // The scratchpad of a task has memory of its own, beside a replica of the same data.
         let copies = || accesses.iter().filter(|access| access.mode != AccessMode::Scratch);
-        let (mut missing, mut scratch) = (Vec::new(), 0);
+        let (mut missing, mut scratch) = (Listed::new(), 0);
         for access in accesses.iter() {
             let data = access.data;
             if access.mode == AccessMode::Scratch {
@@ -100,7 +104,7 @@ impl Engine<'_> {
 }
 
 /// Sum of the sizes of data, each counted once however often it is listed.
-fn bytes_of_each(held: &Replicas, mut data: Vec<DataId>) -> u64 {
+fn bytes_of_each(held: &Replicas, mut data: Listed) -> u64 {
     data.sort_unstable();
     data.dedup();
     data.into_iter().map(|data| held.bytes(data)).sum()
