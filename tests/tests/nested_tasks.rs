@@ -166,6 +166,30 @@ fn nested_tasks_reduce_in_the_place_of_their_task() {
     }
 }
 
+/// The memory that each takes does not grow with the depth, nor does the stack where they end.
+#[test]
+fn tasks_nest_a_hundred_thousand_deep() {
+    const DEPTH: u64 = 100_000;
+    type Deep = Codelet<(ReadWrite<u64>,), (u64, Handle<u64>)>;
+    let runtime = runtime(EAGER, 2);
+    let itself: Arc<OnceLock<Deep>> = Arc::default();
+    let inner = Arc::clone(&itself);
+    let kernel = move |context: &Context<'_, (u64, Handle<u64>)>, (x,): (&mut u64,)| {
+        let (left, handle) = context.params;
+        *x += 1;
+        if *left > 0 {
+            let deep = inner.get().expect("it is set");
+            context.nest().task_with(deep, (left - 1, handle.clone()), (handle,)).submit().expect("it is sound");
+        }
+    };
+    let deep: Deep = runtime.codelet("deep").cpu("deep", kernel).nests().build();
+    let _ = itself.set(deep.clone());
+    let x = runtime.register(0);
+    let task = runtime.task_with(&deep, (DEPTH - 1, x.clone()), (&x,)).submit().expect("it is sound");
+    assert_eq!(runtime.wait(task).expect("nothing stalls"), Outcome::Done);
+    assert_eq!(*runtime.read(&x).expect("it is good"), DEPTH);
+}
+
 #[test]
 fn the_failure_of_a_nested_task_is_that_of_the_whole() {
     for shape in SHAPES {

@@ -48,8 +48,8 @@ impl fmt::Debug for Nest<'_> {
 pub(crate) struct NestState {
     /// Slot of the task.
     slot: AtomicU32,
-    /// Sequences of the tasks that the task is nested in, the outermost first, and its own.
-    path: OnceLock<Box<[u64]>>,
+    /// Its sequence, and the task that it is nested in itself.
+    place: OnceLock<(u64, Option<Arc<NestState>>)>,
     /// Data of the task.
     named: Vec<(Arc<DataHeader>, AccessMode)>,
     /// The nested tasks that have not ended, and those that wait for the return of the kernel.
@@ -72,15 +72,23 @@ impl NestState {
     pub(crate) fn new(named: Vec<(Arc<DataHeader>, AccessMode)>) -> Arc<NestState> {
         Arc::new(NestState {
             slot: AtomicU32::new(0),
-            path: OnceLock::new(),
+            place: OnceLock::new(),
             named,
             family: Family::default(),
             inner: Mutex::default(),
         })
     }
 
-    fn path(&self) -> &[u64] {
-        self.path.get().map_or(&[], |path| path)
+    /// Sequences of the tasks that the task is nested in, the outermost first, and its own.
+    fn path(&self) -> SmallVec<[u64; 2]> {
+        let mut path = SmallVec::new();
+        let mut around = self.place.get();
+        while let Some((sequence, outer)) = around {
+            path.push(*sequence);
+            around = outer.as_ref().and_then(|outer| outer.place.get());
+        }
+        path.reverse();
+        path
     }
 
     /// Whether the kernel has returned.
@@ -107,6 +115,17 @@ impl NestState {
         match inside.any(allows) {
             true => Ok(true),
             false => Err("the task that it is nested in names the data with an access that does not allow this one"),
+        }
+    }
+}
+
+impl Drop for NestState {
+    /// One after the other: where tasks are nested a hundred thousand deep, each drop within the next would take more
+    /// stack than there is.
+    fn drop(&mut self) {
+        let mut outer = self.place.take().and_then(|(_, outer)| outer);
+        while let Some(mut state) = outer.and_then(Arc::into_inner) {
+            outer = state.place.take().and_then(|(_, outer)| outer);
         }
     }
 }
@@ -142,7 +161,7 @@ pub(crate) fn place_of(runtime: u64, sequence: u64) -> SmallVec<[u64; 2]> {
     let mut place = SmallVec::new();
     // Within its kernel, the thread may be a worker of another runtime.
     NESTED.with_borrow(|nested| match nested {
-        Some((of, task, among)) if (*of, *task) == (runtime, sequence) => place.extend_from_slice(among.path()),
+        Some((of, task, among)) if (*of, *task) == (runtime, sequence) => place = among.path(),
         _ => {}
     });
     place.push(sequence);
@@ -305,8 +324,7 @@ impl Core {
     pub(super) fn note_nest(&self, key: TaskKey, rare: &RareFields) {
         if let Some(nest) = &rare.nests {
             nest.slot.store(key.slot.0, Relaxed);
-            let around = rare.nested_in.as_ref().map_or(&[][..], |outer| outer.path());
-            let _ = nest.path.set([around, &[key.sequence]].concat().into());
+            let _ = nest.place.set((key.sequence, rare.nested_in.clone()));
             self.nests.lock().insert(key.slot, Arc::clone(nest));
         }
     }
