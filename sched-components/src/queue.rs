@@ -169,21 +169,11 @@ impl<T: Executable> TaskQueue<T> {
     }
 
     #[inline(never)]
-    fn find_and_pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+    fn find_and_pop(&mut self, eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
         if self.is_divided {
             return self.pop_apart(|apart| apart.pop_of(|_| true, eligible));
         }
-        self.promote();
-        let (mut looks, eligible) = (0, &mut eligible);
-        let found = self.find(|level| {
-            level.find(|task| {
-                looks += 1;
-                eligible(task)
-            })
-        });
-        let popped = found.map(|(key, index)| self.take(key, index));
-        self.divide_after(looks);
-        popped
+        self.search::<false>(eligible)
     }
 
     /// Takes the last `eligible` task of the highest priority that has one.
@@ -197,18 +187,23 @@ impl<T: Executable> TaskQueue<T> {
     }
 
     #[inline(never)]
-    fn find_newest_and_pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+    fn find_newest_and_pop(&mut self, eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
         if self.is_divided {
             return self.pop_apart(|apart| apart.pop_newest(eligible));
         }
+        self.search::<true>(eligible)
+    }
+
+    /// Takes the first eligible task, or the last of the highest priority that has one (`NEWEST`), after a look at each
+    /// that it passes over.
+    fn search<const NEWEST: bool>(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
         self.promote();
-        let (mut looks, eligible) = (0, &mut eligible);
-        let found = self.find(|level| {
-            level.find_newest(|task| {
-                looks += 1;
-                eligible(task)
-            })
-        });
+        let mut looks = 0;
+        let mut counted = |task: &T| {
+            looks += 1;
+            eligible(task)
+        };
+        let found = self.find(|level| if NEWEST { level.find_newest(&mut counted) } else { level.find(&mut counted) });
         let popped = found.map(|(key, index)| self.take(key, index));
         self.divide_after(looks);
         popped

@@ -161,8 +161,8 @@ pub enum DataError {
 impl Runtime {
     /// Waits until every submitted task has ended, including tasks submitted meanwhile.
     ///
-    /// It reports failures, and those that no wait has reported are kept: a program that runs for long and has tasks that
-    /// fail calls this, or [`SchedContext::wait_all`], now and then, even if it waits for each task.
+    /// It reports failures, and those that no wait has reported are kept: a program that runs for long and has tasks
+    /// that fail calls this, or [`SchedContext::wait_all`], now and then, even if it waits for each task.
     ///
     /// # Errors
     /// [`RunError::Failed`] with the failures since the last call, once everything else has ended; the runtime remains
