@@ -277,13 +277,16 @@ impl Core {
     /// sees the other. A thread that is alone need not look: nobody is when the runtime is over.
     #[inline(always)]
     pub(crate) fn number_tasks(&self, count: u64, context: &ContextCore, right: &Right<'_>) -> Option<u64> {
-        let first = self.number_all(count, right);
         match right {
-            Right::Shared(_) if self.is_over.load(SeqCst) => {
-                self.take_back(count, context);
-                None
+            Right::Alone(_) => Some(self.number_all(count, right)),
+            Right::Shared(_) => {
+                let first = self.number_all(count, right);
+                if self.is_over.load(SeqCst) {
+                    self.take_back(count, context);
+                    return None;
+                }
+                Some(first)
             }
-            _ => Some(first),
         }
     }
 
