@@ -33,9 +33,9 @@ const KEPT_STORAGE: usize = 64;
 /// Tasks, higher priorities first, and each priority in order of arrival.
 ///
 /// Pushing and popping take O(log p) with p priorities present; with a single one, they cost as much as in a deque.
-/// Who looks for a task that it can execute passes over others; where these are many, they are
-/// [kept apart](Self::divide), and passing over them costs nothing. What decides whether a task is eligible is therefore
-/// nothing but who [can execute](Executable::able) it.
+/// A pop passes over tasks that are not eligible; where these are many, they are [kept apart](Self::divide), and
+/// passing over them costs nothing. What decides whether a task is eligible is therefore nothing but who
+/// [can execute](Executable::able) it.
 ///
 /// What every pop needs comes first: with the lock before it, it is one cache line, which those who pop pass on.
 #[derive(Debug)]
@@ -220,16 +220,18 @@ impl<T: Executable> TaskQueue<T> {
         std::iter::once((Reverse(self.main_priority), &self.main)).chain(below)
     }
 
-    /// The first task, or the last of the highest priority (`NEWEST`), and its place in the order.
+    /// The first task, or the last of the highest priority (`NEWEST`), and what ends of several queues are compared by:
+    /// the least is first, or last.
     #[inline]
     fn end<const NEWEST: bool>(&mut self) -> Option<((Reverse<i32>, u64), &T)> {
         self.promote();
         let entry = self.main.get(self.index_of_end::<NEWEST>())?;
-        Some(((Reverse(self.main_priority), self.main.arrival(entry)), &entry.task))
+        let arrival = self.main.arrival(entry);
+        Some(((Reverse(self.main_priority), if NEWEST { !arrival } else { arrival }), &entry.task))
     }
 
-    /// Some task, if there is one and the queue is not divided.
-    fn some(&self) -> Option<&T> {
+    /// Any task of a queue that is not divided.
+    fn any_task(&self) -> Option<&T> {
         let (_, level) = self.levels().find(|(_, level)| !level.is_empty())?;
         level.get(0).map(|entry| &entry.task)
     }

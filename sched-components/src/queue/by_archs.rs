@@ -152,24 +152,21 @@ impl<T: Executable> ByArchs<T> {
         wanted: impl Fn(Able) -> bool,
         eligible: impl FnMut(&T) -> bool,
     ) -> Option<(T, Place)> {
-        let order = |first: (Reverse<i32>, u64), best: (Reverse<i32>, u64)| first < best;
-        Some(self.best::<false>(wanted, eligible, order)?.take_end::<false>())
+        Some(self.with_end::<false>(wanted, eligible)?.take_end::<false>())
     }
 
-    /// Takes the last task of the highest priority that has an `eligible` one. All tasks of a kind are eligible, or none.
+    /// Takes the last task of the highest priority that has an `eligible` one. All tasks of a kind are eligible, or
+    /// none.
     pub(crate) fn pop_newest(&mut self, eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
-        let order = |(priority, arrival): (Reverse<i32>, u64), best: (Reverse<i32>, u64)| {
-            (priority, Reverse(arrival)) < (best.0, Reverse(best.1))
-        };
-        Some(self.best::<true>(|_| true, eligible, order)?.take_end::<true>())
+        Some(self.with_end::<true>(|_| true, eligible)?.take_end::<true>())
     }
 
-    /// The queue of a wanted and eligible kind whose end comes before those of the others, in this order.
-    fn best<const NEWEST: bool>(
+    /// The queue that has the first of all tasks of wanted and eligible kinds, or the last of the highest priority
+    /// (`NEWEST`).
+    fn with_end<const NEWEST: bool>(
         &mut self,
         wanted: impl Fn(Able) -> bool,
         mut eligible: impl FnMut(&T) -> bool,
-        is_before: impl Fn((Reverse<i32>, u64), (Reverse<i32>, u64)) -> bool,
     ) -> Option<&mut TaskQueue<T>> {
         let mut best: Option<((Reverse<i32>, u64), usize)> = None;
         for (index, (kind, queue)) in self.kinds.iter_mut().enumerate() {
@@ -178,7 +175,7 @@ impl<T: Executable> ByArchs<T> {
             }
             let Some((end, task)) = queue.end::<NEWEST>() else { continue };
             // Whether a task is eligible is asked of the host.
-            if best.is_none_or(|(best, _)| is_before(end, best)) && eligible(task) {
+            if best.is_none_or(|(best, _)| end < best) && eligible(task) {
                 best = Some((end, index));
             }
         }
@@ -187,7 +184,7 @@ impl<T: Executable> ByArchs<T> {
 
     /// Whether a task is in the queue for which this is true. It is true of all tasks of a kind, or of none.
     pub(crate) fn has_kind(&self, is_so: impl Fn(&T) -> bool) -> bool {
-        self.kinds.iter().any(|(_, queue)| queue.some().is_some_and(&is_so))
+        self.kinds.iter().any(|(_, queue)| queue.any_task().is_some_and(&is_so))
     }
 
     /// Whether every task has this priority.

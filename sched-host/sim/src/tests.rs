@@ -43,19 +43,24 @@ fn components_that_are_called_after_all_change_nothing() {
     }
 }
 
+/// A machine whose only worker is a GPU with memory of this size.
+fn with_a_gpu(size: &str) -> Arc<Platform> {
+    let text = format!(
+        r#"platform "p" {{
+            memory "ram"
+            memory "gpu" size="{size}"
+            link "ram" "gpu" bandwidth="1 GB/s"
+            workers "gpu" arch="cuda" memory="gpu"
+            kernel "k" {{ on "gpu" time="1 ms" }}
+        }}"#
+    );
+    Arc::new(Platform::parse("p.kdl", &text).expect("it is sound"))
+}
+
 #[test]
 fn a_scratchpad_has_memory_beside_a_replica_of_the_same_data() {
     for (size, fits) in [("15 MB", false), ("20 MB", true)] {
-        let text = format!(
-            r#"platform "p" {{
-                memory "ram"
-                memory "gpu" size="{size}"
-                link "ram" "gpu" bandwidth="1 GB/s"
-                workers "gpu" arch="cuda" memory="gpu"
-                kernel "k" {{ on "gpu" time="1 ms" }}
-            }}"#
-        );
-        let platform = Arc::new(Platform::parse("p.kdl", &text).expect("it is sound"));
+        let platform = with_a_gpu(size);
         let registry = Arc::new(Registry::compiled_in());
         // In any order, and if the data comes ahead of the task.
         for (modes, policy) in [AccessMode::Scratch, AccessMode::Read, AccessMode::Scratch]
@@ -79,16 +84,7 @@ fn a_scratchpad_has_memory_beside_a_replica_of_the_same_data() {
 #[test]
 fn data_that_a_task_names_several_times_takes_memory_once() {
     for (size, fits) in [("29 MB", false), ("30 MB", true)] {
-        let text = format!(
-            r#"platform "p" {{
-                memory "ram"
-                memory "gpu" size="{size}"
-                link "ram" "gpu" bandwidth="1 GB/s"
-                workers "gpu" arch="cuda" memory="gpu"
-                kernel "k" {{ on "gpu" time="1 ms" }}
-            }}"#
-        );
-        let platform = Arc::new(Platform::parse("p.kdl", &text).expect("it is sound"));
+        let platform = with_a_gpu(size);
         let mut graph = TaskGraph::new("one task");
         let kind = graph.add_kind("k");
         let data = [(); 3].map(|()| graph.add_data(Datum::new(10_000_000)));

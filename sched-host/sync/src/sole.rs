@@ -12,6 +12,8 @@
 //! 2. waits until the holder is not inside;
 //! 3. says that values are *shared*: from now on each thread, the former holder included, locks them.
 //!
+//! [`share`](Sole::share) takes these steps without entering, for a thread that counts what was done alone.
+//!
 //! *Nobody is inside with somebody who is alone.* Between the holder's word that it is inside and its look at its place
 //! stands a light fence, and a heavy one between steps 1 and 2: so the holder sees that its place is taken, and locks
 //! as all others do, or the other thread sees it inside, and waits. What the holder changed is seen by those who lock
