@@ -28,10 +28,22 @@ pub(super) struct Limits {
     pub(super) lead: u64,
 }
 
+impl Limits {
+    /// The share of the tries that is made for a plan of `count` tasks with `links` accesses and dependencies, out of a
+    /// graph of `all` tasks: of a graph of many windows, each gets less.
+    fn effort_for(&self, count: f64, links: f64, all: f64) -> f64 {
+        let size = count.max(links / LINKS);
+        (AT_FULL_EFFORT / size).min(1.0) * (2.0 * self.window as f64 / all.max(1.0)).min(1.0).powi(2)
+    }
+}
+
 /// With more tasks than this, fewer plans are tried, so that the search takes no longer. With fewer, more are, by the
 /// root of the ratio, but no more than so many times as many.
 const AT_FULL_EFFORT: f64 = 8192.0;
 const MOST_MORE: f64 = 4.0;
+
+/// Accesses and dependencies of a task from which on it counts as more than one: a plan looks at each of them.
+const LINKS: f64 = 8.0;
 
 /// Maximum number of known kinds; beyond it they are discarded. Measured lengths change all the time.
 const MOST_KINDS: usize = 4096;
@@ -274,10 +286,8 @@ impl Agenda {
         let fresh = outlook.sequences.iter().filter(|sequence| **sequence >= self.end).count();
         let count = outlook.len().max(1) as f64;
         let share = fresh as f64 / count;
-        // Of a graph of many windows, each gets less.
         let range = submitted.range();
-        let all = (range.end - range.start).max(1) as f64;
-        let effort = (AT_FULL_EFFORT / count).min(1.0) * (2.0 * limits.window as f64 / all).min(1.0).powi(2);
+        let effort = limits.effort_for(count, outlook.links() as f64, (range.end - range.start) as f64);
         // The closer prediction of transfers takes as long again, for which larger graphs leave no time.
         outlook.is_close = effort >= 1.0;
         // Workers may idle meanwhile. (Not under a virtual clock, where the search takes no time.)
@@ -420,5 +430,21 @@ impl Agenda {
         let task = self.held.remove(&sequence)?;
         self.untimed.remove(&(Reverse(task.priority()), sequence));
         Some(task)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn larger_graphs_and_denser_ones_get_fewer_tries() {
+        let limits = Limits { effort: 300, window: 1 << 17, time: 0.01, lead: 0 };
+        let effort = |count: f64, links_of_each: f64| limits.effort_for(count, links_of_each * count, count);
+        assert_eq!((effort(1.0, 0.0), effort(8192.0, 7.0)), (1.0, 1.0));
+        assert_eq!((effort(81_920.0, 7.0), effort(81_920.0, 80.0)), (0.1, 0.01));
+        // Small graphs take no time, however dense they are.
+        assert_eq!(effort(100.0, 99.0), 1.0);
+        assert_eq!(limits.effort_for(8192.0, 0.0, f64::from(1 << 19)), 0.25);
     }
 }

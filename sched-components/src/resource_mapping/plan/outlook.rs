@@ -174,6 +174,11 @@ impl Outlook {
         self.sequences.len()
     }
 
+    /// Number of accesses and dependencies of all tasks.
+    pub(super) fn links(&self) -> usize {
+        self.uses.len() + self.successors.len()
+    }
+
     pub(super) fn length(&self, task: usize, lane: usize) -> u64 {
         self.lengths[task * self.lanes.len() + lane]
     }
