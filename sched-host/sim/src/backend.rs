@@ -34,7 +34,7 @@ pub(super) struct SimBackend {
     pub(super) luck: Option<Luck>,
     pub(super) draws: Draws,
     pub(super) graph: Arc<TaskGraph>,
-    specs: Specs,
+    pub(super) specs: Specs,
     pub(super) dependencies: Arc<Dependencies>,
     pub(super) progress: Progress,
     /// Whether components see submitted tasks before they are ready: only if all tasks are pushed into one tree.
@@ -66,6 +66,7 @@ pub(super) struct Prefetch {
 impl SimBackend {
     pub(super) fn new(
         graph: Arc<TaskGraph>,
+        specs: Specs,
         dependencies: Arc<Dependencies>,
         platform: Arc<Platform>,
         lengths: Lengths,
@@ -85,7 +86,7 @@ impl SimBackend {
             progress: Progress::new(graph.tasks.len()),
             dependencies,
             foresees: true,
-            specs: Specs::of(&graph),
+            specs,
             graph,
             platform,
             copies,

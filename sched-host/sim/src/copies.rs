@@ -22,6 +22,8 @@ pub(super) struct Copies {
     data: Box<[DataCopies]>,
     /// Nanoseconds until a copy is there: by size, set of nodes with a copy, and node.
     nanos: Vec<u64>,
+    /// Where it is copied from, likewise; where nothing has a copy, the node itself.
+    sources: Vec<MemoryNode>,
 }
 
 /// The copies of one piece of data.
@@ -29,7 +31,7 @@ pub(super) struct Copies {
 struct DataCopies {
     /// The nodes with a valid copy: bit *n* stands for memory node *n*.
     valid: AtomicU64,
-    /// Where the times for its size begin; `None` if they are not computed beforehand.
+    /// Where the answers for its size begin; `None` if they are not computed beforehand.
     nanos: Option<u32>,
 }
 
@@ -52,7 +54,7 @@ impl Copies {
     pub(super) fn new(graph: Arc<TaskGraph>, platform: Arc<Platform>) -> Copies {
         let memories = platform.memories.len();
         let mut sizes: Vec<(u64, u32)> = Vec::new();
-        let mut nanos = Vec::new();
+        let (mut nanos, mut sources) = (Vec::new(), Vec::new());
         let mut start_of = |bytes: u64| {
             if let Some((_, start)) = sizes.iter().find(|(size, _)| *size == bytes) {
                 return Some(*start);
@@ -63,11 +65,12 @@ impl Copies {
             let start = nanos.len() as u32;
             sizes.push((bytes, start));
             for set in 0..1 << memories {
-                let to_each = platform.memory_nodes().map(|to| match set & 1 << to.0 {
-                    0 => cheapest(set, to, bytes, &platform).map_or(u64::MAX, |source| source.nanos),
-                    _ => 0,
-                });
-                nanos.extend(to_each);
+                for to in platform.memory_nodes() {
+                    let nowhere = Source { node: to, nanos: u64::MAX };
+                    let source = cheapest(set, to, bytes, &platform).unwrap_or(nowhere);
+                    nanos.push(if set & 1 << to.0 == 0 { source.nanos } else { 0 });
+                    sources.push(source.node);
+                }
             }
             Some(start)
         };
@@ -76,7 +79,7 @@ impl Copies {
             .iter()
             .map(|datum| DataCopies { valid: AtomicU64::new(1 << datum.home.0), nanos: start_of(datum.bytes) });
         let data = at_home.collect();
-        Copies { graph, platform, memories, data, nanos }
+        Copies { graph, platform, memories, data, nanos, sources }
     }
 
     /// The nodes with a valid copy: bit *n* stands for memory node *n*.
@@ -94,9 +97,7 @@ impl Copies {
     /// Expected nanoseconds until a given node has a valid copy; 0 if it has one.
     #[inline]
     pub(super) fn nanos_to_each(&self, data: DataId) -> impl Fn(MemoryNode) -> u64 {
-        let copies = &self.data[data.index()];
-        let set = copies.valid.load(Relaxed);
-        let foreseen = copies.nanos.map(|start| &self.nanos[start as usize + set as usize * self.memories..]);
+        let (set, foreseen) = (self.valid(data), self.foreseen(data).map(|start| &self.nanos[start..]));
         move |to| match foreseen {
             Some(nanos) => nanos[to.index()],
             None if set & 1 << to.0 != 0 => 0,
@@ -104,9 +105,20 @@ impl Copies {
         }
     }
 
+    /// Where the answers for the data, with its present copies, begin.
+    #[inline]
+    fn foreseen(&self, data: DataId) -> Option<usize> {
+        let copies = &self.data[data.index()];
+        copies.nanos.map(|start| start as usize + copies.valid.load(Relaxed) as usize * self.memories)
+    }
+
     /// The memory node from which a copy of the data is cheapest for another.
+    #[inline]
     pub(super) fn source_for(&self, data: DataId, to: MemoryNode) -> MemoryNode {
-        self.source(data, to).node
+        match self.foreseen(data) {
+            Some(start) => self.sources[start + to.index()],
+            None => self.source(data, to).node,
+        }
     }
 
     fn source(&self, data: DataId, to: MemoryNode) -> Source {

@@ -71,6 +71,9 @@ enum Action {
     Deliver(TaskId),
 }
 
+/// Number of workers that stay in the processor's cache. Of more, the next one is fetched ahead.
+const IN_CACHE: usize = 64;
+
 pub(super) struct Engine<'a> {
     backend: Arc<SimBackend>,
     graph: Arc<TaskGraph>,
@@ -119,7 +122,7 @@ impl<'a> Engine<'a> {
         let ledger = Arc::new(Ledger::new());
         let open = |opening| LiveContext::new(opening, &backend, &ledger, policy_env.seed);
         let mut contexts: Vec<LiveContext> = contexts.into_iter().map(open).collect::<Result<_, _>>()?;
-        backend.graph.tasks.iter().for_each(|task| contexts[task.context.index()].count_task());
+        backend.specs.iter().for_each(|(_, spec)| contexts[spec.context.index()].count_task());
         let platform = Arc::clone(&backend.platform);
         let workers = platform.workers.iter().zip(0..).map(|(worker, id)| {
             let class = &platform.classes[worker.class];
@@ -142,7 +145,7 @@ impl<'a> Engine<'a> {
             mail: None,
             graph: Arc::clone(&backend.graph),
             prices: Prices::new(platform.overheads),
-            tasks: Tasks::new(&backend.graph, &backend.dependencies, ledger),
+            tasks: Tasks::new(&backend, ledger),
             teams,
             workers: workers.collect(),
             flights: Flights::default(),
@@ -201,7 +204,9 @@ impl<'a> Engine<'a> {
         }
         self.set_now(time);
         self.events += 1;
-        if let Some(Action::End(next) | Action::Host(next)) = self.agenda.peek() {
+        if self.workers.len() > IN_CACHE
+            && let Some(Action::End(next) | Action::Host(next)) = self.agenda.peek()
+        {
             self.workers[next.index()].fetch();
         }
         self.perform(action);

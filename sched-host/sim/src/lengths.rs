@@ -212,6 +212,11 @@ impl Lengths {
         self.longest[self.row(task).index()]
     }
 
+    /// Longest execution time of any task on any worker that can run it.
+    pub(super) fn longest_of_all(&self) -> u64 {
+        self.longest.iter().copied().max().unwrap_or(0)
+    }
+
     /// Shortest execution time of a task on any worker; 0 if none can run it.
     pub(super) fn shortest(&self, task: TaskId) -> u64 {
         self.shortest[self.row(task).index()]

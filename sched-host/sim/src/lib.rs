@@ -73,6 +73,7 @@ use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{ContextError, WantedPolicy, worker_ids};
 use sched_tree::hypervisor::{Goals, Hypervisor};
 use sched_tree::plugin::Registry;
+use specs::Specs;
 use std::sync::Arc;
 
 /// A simulation that is being set up.
@@ -295,7 +296,8 @@ impl Simulation {
         let policy_env = PolicyEnv { registry, seed: self.seed };
         let contexts = openings(self.policy.find()?, self.contexts, &platform, &policy_env)?;
         let changes = planned(self.changes, &contexts, &platform)?;
-        check_contexts(&self.graph, &contexts)?;
+        let specs = Specs::of(&self.graph);
+        check_contexts(&specs, &contexts)?;
         if self.goals.is_none() {
             check_changes(&changes, &contexts, &platform, &policy_env)?;
         }
@@ -307,15 +309,15 @@ impl Simulation {
         let teams = !changes.is_empty() || governed.is_some() || contexts.iter().any(has_teams);
         let combined = if teams { platform.combined_members() } else { Vec::new() };
         let lengths = Lengths::new(&self.graph, &platform, &combined)?;
-        restrictions::check(&self.graph, &platform, &lengths)?;
+        restrictions::check(&self.graph, &specs, &platform, &lengths)?;
         let pool = governed.as_deref().unwrap_or(&[]);
-        restrictions::check_contexts(&self.graph, &platform, &lengths, &contexts, &changes, pool)?;
+        restrictions::check_contexts(&self.graph, &specs, &platform, &lengths, &contexts, &changes, pool)?;
         let luck = self.noise.luck(&self.graph, &platform);
-        overflow::check(&self.graph, &platform, &lengths, luck.as_ref())?;
+        overflow::check(&self.graph, &specs, &platform, &lengths, luck.as_ref())?;
         let dependencies = self.dependencies.unwrap_or_else(|| Arc::new(self.graph.dependencies()));
         homes::check(&self.graph, &platform)?;
         let alone = contexts.len() == 1 && changes.is_empty() && governed.is_none();
-        let mut backend = SimBackend::new(self.graph, dependencies, platform, lengths, combined);
+        let mut backend = SimBackend::new(self.graph, specs, dependencies, platform, lengths, combined);
         backend.luck = luck;
         backend.tree_observer = self.tree_observer;
         backend.foresees = alone;
@@ -426,8 +428,8 @@ fn check_changes(
 }
 
 /// Checks that the context of each task exists, and that the priority of each task is in its range.
-fn check_contexts(graph: &TaskGraph, contexts: &[Opening]) -> Result<(), SimError> {
-    for (TaskId(number), task) in graph.ids().zip(&graph.tasks) {
+fn check_contexts(specs: &Specs, contexts: &[Opening]) -> Result<(), SimError> {
+    for (TaskId(number), task) in specs.iter() {
         let Some(context) = contexts.get(task.context.index()) else {
             return Err(SimError::TaskContext { task: number, context: task.context, contexts: contexts.len() });
         };

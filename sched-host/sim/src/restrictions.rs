@@ -5,15 +5,17 @@ use super::engine::{Opening, PlannedChange};
 use super::error::{Nowhere, SimError};
 use super::lengths::Lengths;
 use super::platform::Platform;
-use sched_core::{Arch, WorkerId};
+use super::specs::Specs;
+use sched_core::{Arch, ArchSet, WorkerId};
 use sched_graph::{ContextId, KindId, TaskGraph, Where};
 use std::collections::BTreeMap;
 
 /// Checks that each task is restricted to places with a worker that can execute it.
-pub(super) fn check(graph: &TaskGraph, platform: &Platform, lengths: &Lengths) -> Result<(), SimError> {
+pub(super) fn check(graph: &TaskGraph, specs: &Specs, platform: &Platform, lengths: &Lengths) -> Result<(), SimError> {
     let mut kinds: BTreeMap<KindId, Nowhere> = BTreeMap::new();
-    for (id, task) in graph.ids().zip(&graph.tasks) {
-        let Some(places) = task.only.as_deref().filter(|_| graph.kind_of(task).runs) else { continue };
+    for (id, _) in specs.iter().filter(|(_, spec)| spec.is_special() && spec.runs()) {
+        let task = graph.task(id);
+        let Some(places) = task.only.as_deref() else { continue };
         if platform.remaining(task, lengths.archs(lengths.row(id))).is_none() {
             let first = || Nowhere {
                 kind: graph.kind_of(task).name.clone(),
@@ -34,6 +36,7 @@ pub(super) fn check(graph: &TaskGraph, platform: &Platform, lengths: &Lengths) -
 /// Those that are `governed` have all of their workers together.
 pub(super) fn check_contexts(
     graph: &TaskGraph,
+    specs: &Specs,
     platform: &Platform,
     lengths: &Lengths,
     contexts: &[Opening],
@@ -52,13 +55,18 @@ pub(super) fn check_contexts(
         let workers: Vec<(WorkerId, Arch)> = workers.map(|worker| (worker, arch(worker))).collect();
         // Workers of any context execute tasks in parts that contexts share.
         let is_shared = context.policy.shared.iter().any(|shared| shared.between_contexts);
-        (!workers.is_empty() && !is_shared && !those.iter().any(|number| grows(*number))).then_some(workers)
+        let archs: ArchSet = workers.iter().map(|(_, arch)| *arch).collect();
+        (!workers.is_empty() && !is_shared && !those.iter().any(|number| grows(*number))).then_some((workers, archs))
     };
-    let fixed: Vec<Option<Vec<(WorkerId, Arch)>>> = contexts.iter().enumerate().map(is_fixed).collect();
+    let fixed: Vec<Option<(Vec<(WorkerId, Arch)>, ArchSet)>> = contexts.iter().enumerate().map(is_fixed).collect();
     let mut kinds: BTreeMap<(ContextId, KindId), Nowhere> = BTreeMap::new();
-    for (id, task) in graph.ids().zip(&graph.tasks).filter(|(_, task)| graph.kind_of(task).runs) {
-        let Some(workers) = &fixed[task.context.index()] else { continue };
+    for (id, spec) in specs.iter().filter(|(_, spec)| spec.runs()) {
+        let Some((workers, of_workers)) = &fixed[spec.context.index()] else { continue };
         let archs = lengths.archs(lengths.row(id));
+        if !spec.is_special() && archs.intersects(*of_workers) {
+            continue;
+        }
+        let task = graph.task(id);
         if workers.iter().any(|(worker, arch)| archs.contains(*arch) && task.is_allowed_on(*worker, *arch)) {
             continue;
         }

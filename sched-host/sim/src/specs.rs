@@ -1,7 +1,8 @@
 //! What the simulation reads of each task again and again.
 //!
 //! A task of a graph takes several cache lines, and tasks are not executed in the order in which they lie there: most
-//! of the time of a step was waiting for them. So each task has half a line here.
+//! of the time of a step was waiting for them. So each task has half a line here, which the checks before a simulation
+//! read too.
 
 use sched_graph::{Access, AccessMode, ContextId, DataId, KindId, Task, TaskGraph, TaskId};
 
@@ -12,7 +13,7 @@ pub(super) struct Spec {
     pub(super) kind: KindId,
     pub(super) priority: i32,
     pub(super) context: ContextId,
-    /// [`RUNS`] and [`IS_SPECIAL`].
+    /// [`RUNS`], [`IS_SPECIAL`] and [`COMMUTES`].
     flags: u8,
     /// Number of accesses; [`MANY`] if they are elsewhere.
     count: u8,
@@ -21,6 +22,7 @@ pub(super) struct Spec {
 
 const RUNS: u8 = 1;
 const IS_SPECIAL: u8 = 2;
+const COMMUTES: u8 = 4;
 
 /// Maximum number of accesses of a task that are in its spec.
 const MOST: usize = 5;
@@ -34,12 +36,15 @@ const _: () = assert!(size_of::<Spec>() == 32);
 impl Spec {
     /// The spec of a task; `many` takes its accesses if there are too many.
     fn of(graph: &TaskGraph, task: &Task, many: &mut Vec<Packed>) -> Spec {
+        let flag = |holds, flag| if holds { flag } else { 0 };
+        let commutes = task.accesses.iter().any(|access| access.mode == AccessMode::Commute);
         let mut spec = Spec {
             kind: task.kind,
             priority: task.priority,
             context: task.context,
-            flags: (if graph.kind_of(task).runs { RUNS } else { 0 })
-                | if task.only.is_some() || task.sched_data != 0 { IS_SPECIAL } else { 0 },
+            flags: flag(graph.kind_of(task).runs, RUNS)
+                | flag(task.only.is_some() || task.sched_data != 0, IS_SPECIAL)
+                | flag(commutes, COMMUTES),
             count: MANY,
             accesses: [Packed(0); MOST],
         };
@@ -116,6 +121,25 @@ impl Specs {
     #[inline]
     pub(super) fn get(&self, task: TaskId) -> &Spec {
         &self.specs[task.index()]
+    }
+
+    /// All of them, in the order of the tasks.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (TaskId, &Spec)> {
+        (0..).map(TaskId).zip(&self.specs)
+    }
+
+    /// Whether any task commutes.
+    pub(super) fn any_commutes(&self) -> bool {
+        self.specs.iter().any(|spec| spec.flags & COMMUTES != 0)
+    }
+
+    /// Greatest number of accesses of a task.
+    pub(super) fn most_accesses(&self) -> usize {
+        let number = |(task, spec): (TaskId, &Spec)| match spec.count {
+            MANY => self.accesses(task).len(),
+            count => usize::from(count),
+        };
+        self.iter().map(number).max().unwrap_or(0)
     }
 
     /// Data accesses of a task.

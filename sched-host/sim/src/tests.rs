@@ -18,7 +18,8 @@ fn digest(policy: &Policy, platform: &Arc<Platform>, registry: &Arc<Registry>, c
     let lengths = Lengths::new(&graph, platform, &combined).expect("every task can run");
     let dependencies = graph.dependencies();
     let mut digest = Digest::default();
-    let backend = SimBackend::new(graph, Arc::new(dependencies), Arc::clone(platform), lengths, combined);
+    let specs = Specs::of(&graph);
+    let backend = SimBackend::new(graph, specs, Arc::new(dependencies), Arc::clone(platform), lengths, combined);
     let outcome = Engine::new(backend, policy_env, contexts, Vec::new(), &mut digest).and_then(Engine::run);
     assert_eq!(outcome.expect("it runs to the end").faults, [], "{}: every component is as it declares", policy.name);
     digest.value()

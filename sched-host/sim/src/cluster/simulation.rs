@@ -9,6 +9,7 @@ use crate::backend::SimBackend;
 use crate::engine::{Engine, Mail, PolicyEnv, RankCosts};
 use crate::lengths::Lengths;
 use crate::outcome::{LinkStats, SimOutcome};
+use crate::specs::Specs;
 use crate::{Noise, SimError, homes, openings, overflow, restrictions};
 use sched_graph::ranks::{Grid, Message, Role, Share, Shares};
 use sched_graph::{ContextId, Dependencies, Task, TaskGraph};
@@ -182,14 +183,16 @@ impl ClusterSimulation {
         let contexts = openings(policy, Vec::new(), &platform, &policy_env)?;
         let has_teams = contexts.iter().any(|context| has_team_leaves(&context.parts, platform.workers.len()));
         let combined = if has_teams { platform.combined_members() } else { Vec::new() };
+        let specs = Specs::of(&graph);
         let lengths = Lengths::new(&graph, &platform, &combined)?;
-        restrictions::check(&graph, &platform, &lengths)?;
+        restrictions::check(&graph, &specs, &platform, &lengths)?;
         let noise = Noise { seed: fold(self.noise.seed, u64::from(numbers.rank)), ..self.noise.clone() };
         let luck = noise.luck(&graph, &platform);
-        overflow::check(&graph, &platform, &lengths, luck.as_ref())?;
+        overflow::check(&graph, &specs, &platform, &lengths, luck.as_ref())?;
         homes::check(&graph, &platform)?;
         let dependencies = graph.dependencies();
-        let mut backend = SimBackend::new(Arc::new(graph), Arc::new(dependencies), platform, lengths, combined);
+        let (graph, dependencies) = (Arc::new(graph), Arc::new(dependencies));
+        let mut backend = SimBackend::new(graph, specs, dependencies, platform, lengths, combined);
         backend.luck = luck;
         backend.tree_observer = self.tree_observer.clone().map(|observer| {
             let numbers = numbers.clone();

@@ -61,7 +61,8 @@ struct Hold {
 }
 
 impl Tasks {
-    pub(super) fn new(graph: &TaskGraph, dependencies: &Dependencies, ledger: Arc<Ledger>) -> Tasks {
+    pub(super) fn new(backend: &SimBackend, ledger: Arc<Ledger>) -> Tasks {
+        let (graph, dependencies) = (&backend.graph, &backend.dependencies);
         let waiting = graph.ids().map(|task| dependencies.predecessors(task).len() as u32 + 1).collect();
         Tasks {
             ledger,
@@ -71,11 +72,7 @@ impl Tasks {
             ended: 0,
             ready: VecDeque::new(),
             turns: BTreeMap::new(),
-            has_turns: graph
-                .tasks
-                .iter()
-                .flat_map(|task| &task.accesses)
-                .any(|access| access.mode == AccessMode::Commute),
+            has_turns: backend.specs.any_commutes(),
             hints: Hints::new(graph),
         }
     }
