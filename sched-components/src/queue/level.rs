@@ -79,8 +79,15 @@ impl<T> Level<T> {
     /// Puts a task back at its position.
     #[inline]
     pub(super) fn unpop(&mut self, arrival: u64, expected: u64, task: T) {
-        let index = self.entries.partition_point(|entry| self.base.wrapping_add(entry.number) < arrival);
-        self.entries.insert(index, Entry { number: arrival.wrapping_sub(self.base), expected, task });
+        let is_before = |entry: &Entry<T>| self.base.wrapping_add(entry.number) < arrival;
+        let entry = Entry { number: arrival.wrapping_sub(self.base), expected, task };
+        // Mostly it was the first one, and the others are not in the processor's cache.
+        if self.entries.front().is_some_and(is_before) {
+            let index = self.entries.partition_point(is_before);
+            self.entries.insert(index, entry);
+        } else {
+            self.entries.push_front(entry);
+        }
     }
 
     /// Appends entries, which are numbered from 0, as arrivals from `arrival` on, and empties `entries`.

@@ -478,6 +478,9 @@ impl WireHost for TreeNode {
         call.tree.quarantine(self);
     }
 
+    // Returned through a function of the interface, the answer would be read in another size than it was written in, for
+    // which the processor waits.
+    #[inline(always)]
     fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
         match name.as_str() {
             HostLog::NAME => ROption::RSome(RawExtension::new(&HOST_LOG)),
