@@ -407,7 +407,7 @@ impl<'a> Engine<'a> {
             makespan: std::time::Duration::from_nanos(end),
             tasks: self.tasks.total(),
             flops: graph.flops(),
-            critical_path: self.tasks.critical_path(&backend.lengths, &backend.dependencies),
+            critical_path: self.tasks.critical_path(backend),
             energy,
             workers,
             links: links.collect(),

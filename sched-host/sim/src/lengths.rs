@@ -217,6 +217,17 @@ impl Lengths {
         self.longest.iter().copied().max().unwrap_or(0)
     }
 
+    /// Shortest execution time of the tasks of a row where each class has so many workers that may execute them; 0 if
+    /// none can.
+    pub(super) fn shortest_on(&self, row: Row, workers: &[u32]) -> u64 {
+        let nanos = &self.nanos[row.index() * self.columns..][..self.columns];
+        let (alone, together) = nanos.split_at(workers.len());
+        let alone = alone.iter().zip(workers).filter(|(_, workers)| **workers > 0).map(|(nanos, _)| *nanos);
+        let is_allowed = |team: &TeamKind| team.classes.iter().all(|class| workers[*class] > 0);
+        let together = together.iter().zip(&self.teams).filter(|(_, team)| is_allowed(team)).map(|(nanos, _)| *nanos);
+        alone.chain(together).filter(|nanos| *nanos != NEVER).min().unwrap_or(0)
+    }
+
     /// Shortest execution time of a task on any worker; 0 if none can run it.
     pub(super) fn shortest(&self, task: TaskId) -> u64 {
         self.shortest[self.row(task).index()]

@@ -30,6 +30,7 @@
 //! ```
 
 mod ahead;
+mod allowed;
 mod backend;
 pub mod cluster;
 mod context;

@@ -1,7 +1,7 @@
 //! Tasks: what they wait for, the slots of those that are ready, and what their ends release.
 
+use crate::allowed::Allowed;
 use crate::backend::SimBackend;
-use crate::lengths::Lengths;
 use sched_graph::{AccessMode, DataId, Dependencies, TaskGraph, TaskId, WontUse};
 use sched_tree::{Ledger, Phase, Slot};
 use std::collections::{BTreeMap, VecDeque};
@@ -208,12 +208,17 @@ impl Tasks {
     }
 
     /// Length of the critical path, with each task where it is fastest.
-    pub(super) fn critical_path(&self, lengths: &Lengths, dependencies: &Dependencies) -> Duration {
+    pub(super) fn critical_path(&self, backend: &SimBackend) -> Duration {
+        let allowed = Allowed::new(&backend.platform);
+        let shortest = |task: TaskId| match backend.spec(task).is_special() {
+            true => backend.lengths.shortest_on(backend.lengths.row(task), &allowed.by_class(backend.graph.task(task))),
+            false => backend.lengths.shortest(task),
+        };
         let mut ends = vec![0u64; self.total()];
         for task in (0..self.total() as u32).map(TaskId) {
-            let before = dependencies.predecessors(task);
+            let before = backend.dependencies.predecessors(task);
             let start = before.iter().map(|before| ends[before.index()]).max().unwrap_or(0);
-            ends[task.index()] = start.saturating_add(lengths.shortest(task));
+            ends[task.index()] = start.saturating_add(shortest(task));
         }
         Duration::from_nanos(ends.into_iter().max().unwrap_or(0))
     }

@@ -1,0 +1,45 @@
+//! How many workers of each class may execute a task, where tasks are restricted to some places.
+
+use super::platform::Platform;
+use sched_core::WorkerId;
+use sched_graph::{Task, Where};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// See the [module](self).
+pub(super) struct Allowed<'a> {
+    platform: &'a Platform,
+    /// Numbers of all workers.
+    all: Rc<[u32]>,
+    /// The places of the last restricted task, which mostly are those of the next one, and the numbers there.
+    last: RefCell<Option<(&'a Where, Rc<[u32]>)>>,
+}
+
+impl<'a> Allowed<'a> {
+    pub(super) fn new(platform: &'a Platform) -> Allowed<'a> {
+        Allowed { platform, all: platform.workers_by_class().into(), last: RefCell::default() }
+    }
+
+    /// For each class, the number of its workers that the places of `task` allow.
+    pub(super) fn by_class(&self, task: &'a Task) -> Rc<[u32]> {
+        let Some(only) = task.only.as_deref() else { return Rc::clone(&self.all) };
+        let mut last = self.last.borrow_mut();
+        match &*last {
+            Some((places, numbers)) if *places == only => Rc::clone(numbers),
+            _ => {
+                let numbers = self.count(only);
+                *last = Some((only, Rc::clone(&numbers)));
+                numbers
+            }
+        }
+    }
+
+    fn count(&self, only: &Where) -> Rc<[u32]> {
+        let Platform { workers, classes, .. } = self.platform;
+        let mut numbers = vec![0; classes.len()];
+        for (id, worker) in (0..).map(WorkerId).zip(workers) {
+            numbers[worker.class] += u32::from(only.allows(id, classes[worker.class].arch));
+        }
+        numbers.into()
+    }
+}
