@@ -5,7 +5,7 @@ use sched_core::{Arch, MemoryNode, WorkerId};
 use sched_host::plugin::Registry;
 use sched_host::policy::{Group, Level, Machine, Policy, TreePlan, expand};
 use sched_host::topology::WorkerDistances;
-use sched_host::tree::{Claims, Ledger, NodeId, Part, Phase, SlotId, Tree, WorkerFacts};
+use sched_host::tree::{Claims, Ledger, NodeId, Part, Phase, SlotId, Tree, Unplaced, WorkerFacts};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::time::Duration;
@@ -132,7 +132,7 @@ fn parts(plan: &TreePlan, registry: &Registry) -> Vec<Part> {
     let part = |node: &sched_host::policy::PlanNode| {
         let registered = registry.component(&node.info.name).expect("the plan was made with this registry");
         Part {
-            component: registered.build(&node.params).expect("the parameters were checked"),
+            component: Unplaced::new(registered.build(&node.params).expect("the parameters were checked"), None),
             name: node.info.name.clone(),
             plugin: node.plugin.clone(),
             path: node.path.clone(),

@@ -33,6 +33,9 @@ fn a_component_that_does_not_come_back_ends_the_program_which_names_it() {
         ("pull_task", RUN, format!("fifo {{ sticks in=pull_task {{ {every} }} }}"), "fifo/sticks"),
         ("push_task", SIMULATE, format!("sticks in=push_task {{ {every} }}"), "sticks"),
         ("pull_task", SIMULATE, format!("fifo {{ sticks in=pull_task {{ {every} }} }}"), "fifo/sticks"),
+        // What it asks comes back each time.
+        ("push_task", RUN, format!("sticks in=\"ask push_task\" {{ sticks {{ {every} }} }}"), "sticks"),
+        ("push_task", SIMULATE, format!("sticks in=\"ask push_task\" {{ sticks {{ {every} }} }}"), "sticks"),
         ("task_started", RUN, format!("sticks in=task_started {{ {every} }}"), "sticks"),
         ("task_ended", SIMULATE, format!("sticks in=task_ended {{ {every} }}"), "sticks"),
         ("export", SWAP, format!("sticks in=export {{ {every} }}"), "sticks"),
@@ -71,6 +74,31 @@ fn a_destructor_that_does_not_come_back_is_named_and_left_behind() {
     let named =
         "component `sticks` of misbehaving, node `sticks`: `drop` did not come back within 5s and was left behind";
     assert!(ran.code == 0 && ran.err.contains(named), "{ran:?}");
+}
+
+#[test]
+fn a_destructor_is_named_where_its_component_came_into_no_tree() {
+    let plugins = fixture_folder(&["misbehaving", "panics-in-build"]);
+    let plugins = plugins.path().to_str().expect("text");
+    let folder = tempfile::tempdir().expect("a folder");
+    let left = |node| {
+        format!(
+            "component `sticks` of misbehaving, node `{node}`: `drop` did not come back within 5s and was left behind"
+        )
+    };
+    let file = policy(folder.path(), "sticks in=drop { panics-in-build { eager { each \"worker\" { worker } } } }");
+    let simulate = ["simulate", "cholesky", "--tiles", "3", "--plugin-dir", plugins, "--policy", &file];
+    let ran = sched(&simulate);
+    assert!(ran.code == 1 && ran.err.contains(&left("sticks")), "{ran:?}");
+    assert!(ran.err.contains("panics-in-build"), "the reason is told: {ran:?}");
+    // The second context builds a part that the first one has already.
+    let text = r#"policy "stuck" {
+        shared "queue" between-contexts=#true { sticks in=drop { eager { each "worker" { worker } } } }
+        prio { use "queue" }
+    }"#;
+    fs::write(folder.path().join("stuck.kdl"), text).expect("it can be written");
+    let ran = sched(&[&simulate[..], &["--context", "a:workers=0"]].concat());
+    assert!(ran.code == 0 && ran.err.matches(&left("queue/sticks")).count() == 2, "{ran:?}");
 }
 
 #[test]

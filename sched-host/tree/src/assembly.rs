@@ -371,9 +371,9 @@ fn nodes(
     let node = |(id, ((part, parents), sources)): (usize, ((Part, Vec<_>), Vec<_>))| {
         let shared = shared.next().flatten();
         let (component, post) = match &shared {
-            Some(shared) => (part.component, shared.post.clone()),
-            None if part.attended => attend(post_of(&part), &part.claims, part.component, env),
-            None => (part.component, None),
+            Some(shared) => (part.component.place(), shared.post.clone()),
+            None if part.attended => attend(post_of(&part), &part.claims, part.component.place(), env),
+            None => (part.component.place(), None),
         };
         // Declarations of an attended component are compared with what it does, so it is called.
         let relies = has_expected_ends && !part.attended;

@@ -3,13 +3,14 @@
 //! # Protocol
 //!
 //! Each thread has a *desk*, on which it notes every call into an attended component: the node and the method, one
-//! above the other as calls nest, and a count that changes with every call and every return. Only the thread itself
+//! above the other as calls nest, each with a number that no other call of the thread has. Only the thread itself
 //! writes to its desk, with plain stores; nothing is timed and nothing is locked.
 //!
-//! A [`Watch`] looks at all desks from time to time. A desk whose count is the same as a while ago, with a call on it,
-//! is that of a thread that is inside that call since then: it is waiting or spinning there, or it is inside another
-//! component, which is not attended, that it called. Since a desk may change while it is read, the count is read again
-//! afterwards.
+//! A [`Watch`] looks at all desks from time to time. A call whose number stands in the same place as a while ago has
+//! not come back since then. The innermost such call is named: its thread waits or spins there, or calls others again
+//! and again, which all come back; or it is inside another component, which is not attended, that it called. A desk may
+//! change while it is read, but the depth is published after what stands at it, so a number that is read again below
+//! it is that of the same call.
 //!
 //! The components of this project are not attended, and cost nothing more.
 
@@ -227,11 +228,20 @@ const DEPTH: usize = 64;
 /// Where a thread notes its calls.
 struct Desk {
     thread: String,
-    /// Calls and returns.
-    moves: AtomicU64,
+    /// Calls so far.
+    begun: AtomicU64,
     depth: AtomicU32,
-    /// For each call that it is inside of, outermost first: number of the post, and method.
-    calls: [AtomicU64; DEPTH],
+    /// The calls that it is inside of, outermost first.
+    calls: [Noted; DEPTH],
+}
+
+/// A call on a desk.
+#[derive(Default)]
+struct Noted {
+    /// Number of the post, and method.
+    call: AtomicU64,
+    /// How many calls of the thread began before it.
+    number: AtomicU64,
 }
 
 static DESKS: Mutex<Vec<Weak<Desk>>> = Mutex::new(Vec::new());
@@ -246,8 +256,8 @@ thread_local! {
 fn new_desk() -> Arc<Desk> {
     HAS_DESK.set(true);
     let thread = std::thread::current().name().unwrap_or("without a name").to_owned();
-    let calls = std::array::from_fn(|_| AtomicU64::new(0));
-    let desk = Arc::new(Desk { thread, moves: AtomicU64::new(0), depth: AtomicU32::new(0), calls });
+    let calls = std::array::from_fn(|_| Noted::default());
+    let desk = Arc::new(Desk { thread, begun: AtomicU64::new(0), depth: AtomicU32::new(0), calls });
     let mut desks = DESKS.lock();
     desks.retain(|desk| desk.strong_count() > 0);
     desks.push(Arc::downgrade(&desk));
@@ -264,11 +274,13 @@ impl Inside {
         let _ = DESK.try_with(|desk| {
             let desk = desk.get_or_init(new_desk);
             let depth = desk.depth.load(Relaxed);
-            if let Some(call) = desk.calls.get(depth as usize) {
-                call.store(u64::from(post.number) << 8 | method as u64, Relaxed);
+            let begun = desk.begun.load(Relaxed);
+            desk.begun.store(begun + 1, Relaxed);
+            if let Some(noted) = desk.calls.get(depth as usize) {
+                noted.call.store(u64::from(post.number) << 8 | method as u64, Relaxed);
+                noted.number.store(begun, Release);
             }
-            desk.depth.store(depth + 1, Relaxed);
-            desk.moves.store(desk.moves.load(Relaxed) + 1, Release);
+            desk.depth.store(depth + 1, Release);
         });
         Inside(())
     }
@@ -278,8 +290,7 @@ impl Drop for Inside {
     fn drop(&mut self) {
         let _ = DESK.try_with(|desk| {
             let Some(desk) = desk.get() else { return };
-            desk.depth.store(desk.depth.load(Relaxed) - 1, Relaxed);
-            desk.moves.store(desk.moves.load(Relaxed) + 1, Release);
+            desk.depth.store(desk.depth.load(Relaxed) - 1, Release);
         });
     }
 }
@@ -289,7 +300,7 @@ pub(crate) fn method_at(post: &PostNumber) -> Option<Method> {
     let innermost = |desk: &OnceCell<Arc<Desk>>| {
         let desk = desk.get()?;
         let noted = desk.calls.get(..(desk.depth.load(Relaxed) as usize).min(DEPTH))?;
-        let calls = noted.iter().rev().map(|call| call.load(Relaxed));
+        let calls = noted.iter().rev().map(|noted| noted.call.load(Relaxed));
         let call = calls.into_iter().find(|call| call >> 8 == u64::from(post.number))?;
         Method::of_code(call as u8)
     };
@@ -299,31 +310,37 @@ pub(crate) fn method_at(post: &PostNumber) -> Option<Method> {
 /// Looks at all threads of the process, time and again.
 #[derive(Debug, Default)]
 pub struct Watch {
-    /// What was seen of each desk, by its address: the count, and since when.
-    seen: BTreeMap<usize, (u64, Instant)>,
+    /// The calls that were seen on each desk, by its address, outermost first.
+    seen: BTreeMap<usize, Vec<Seen>>,
+}
+
+/// A call that was seen.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// Its number, and the post and method.
+    number: u64,
+    call: u64,
+    since: Instant,
 }
 
 impl Watch {
     /// The calls that have not come back for this long, as far as this watch has seen.
     pub fn overdue(&mut self, patience: Duration) -> Vec<OverdueCall> {
+        self.overdue_at(Instant::now(), patience)
+    }
+
+    fn overdue_at(&mut self, now: Instant, patience: Duration) -> Vec<OverdueCall> {
         let desks: Vec<Arc<Desk>> = DESKS.lock().iter().filter_map(Weak::upgrade).collect();
         let address = |desk: &Arc<Desk>| Arc::as_ptr(desk).addr();
         self.seen.retain(|seen, _| desks.iter().any(|desk| address(desk) == *seen));
         let mut overdue = Vec::new();
         for desk in &desks {
-            let moves = desk.moves.load(Acquire);
-            let Some(call) = desk.innermost() else {
-                self.seen.remove(&address(desk));
-                continue;
-            };
-            let (seen, since) = self.seen.entry(address(desk)).or_insert_with(|| (moves, Instant::now()));
-            if *seen != moves {
-                (*seen, *since) = (moves, Instant::now());
-            }
-            let waited = since.elapsed();
-            if waited >= patience && desk.moves.load(Acquire) == moves {
-                overdue.extend(overdue_call(call, desk, waited));
-            }
+            let before = self.seen.remove(&address(desk)).unwrap_or_default();
+            let seen = desk.look(&before, now);
+            let waited = |seen: &Seen| now.saturating_duration_since(seen.since);
+            let late = seen.iter().rev().find(|seen| waited(seen) >= patience);
+            overdue.extend(late.and_then(|late| overdue_call(late.call, desk, waited(late))));
+            self.seen.insert(address(desk), seen);
         }
         overdue
     }
@@ -333,7 +350,18 @@ impl Desk {
     /// The innermost call that is noted, if the thread is inside one.
     fn innermost(&self) -> Option<u64> {
         let depth = self.depth.load(Relaxed) as usize;
-        depth.checked_sub(1).map(|innermost| self.calls[innermost.min(DEPTH - 1)].load(Relaxed))
+        depth.checked_sub(1).map(|innermost| self.calls[innermost.min(DEPTH - 1)].call.load(Relaxed))
+    }
+
+    /// The calls that the thread is inside of, some of which were seen before.
+    fn look(&self, before: &[Seen], now: Instant) -> Vec<Seen> {
+        let depth = (self.depth.load(Acquire) as usize).min(DEPTH);
+        let see = |(at, noted): (usize, &Noted)| {
+            let (number, call) = (noted.number.load(Acquire), noted.call.load(Relaxed));
+            let known = before.get(at).filter(|seen| seen.number == number);
+            known.copied().unwrap_or_else(|| Seen { number, call, since: now })
+        };
+        self.calls[..depth].iter().enumerate().map(see).collect()
     }
 }
 
@@ -419,6 +447,25 @@ mod tests {
         drop(release);
         stuck.expect("it began").join().expect("it ends");
         assert_eq!(named(), None);
+    }
+
+    #[test]
+    fn a_call_that_calls_others_again_and_again_is_named() {
+        let (outer, inner) = (post("outer"), post("inner"));
+        let _outer = Inside::new(&outer, Method::PushTask);
+        let (mut watch, here, start) = (Watch::default(), std::thread::current(), Instant::now());
+        let mut named = |seconds| {
+            let patience = Duration::from_secs(10);
+            let calls = watch.overdue_at(start + Duration::from_secs(seconds), patience);
+            calls.into_iter().find(|call| Some(&*call.thread) == here.name())
+        };
+        for seconds in 0..10 {
+            let _inner = Inside::new(&inner, Method::CanPush);
+            assert_eq!(named(seconds), None);
+        }
+        let _inner = Inside::new(&inner, Method::CanPush);
+        let call = named(10).expect("the outer one has been there for ten seconds");
+        assert_eq!((&*call.post.component, call.method), ("outer", Method::PushTask));
     }
 
     #[test]

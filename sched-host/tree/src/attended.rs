@@ -6,9 +6,9 @@
 //! while a tree is built, exchanged or taken down are made by a thread of their own, and are waited for with patience:
 //! `drain`, `export`, `import` and the component's destructor. One that does not come back is a fault; a drain gives no
 //! tasks then: the host takes them through the ledger, as it does for a component that panicked. The thread stays
-//! behind, and with it the component.
+//! behind, and with it the component. The destructors of components that never come into a tree are waited for alike.
 
-use super::attendance::{Inside, Method, PostNumber};
+use super::attendance::{Inside, Method, Post, PostNumber};
 use super::call::Call;
 use super::claims::{Claims, Declaration};
 use super::deaf::Deaf;
@@ -298,16 +298,49 @@ extern "C" fn import(this: *const (), node: &RawNode, state: RSlice<'_, u8>) {
 
 impl Drop for Attended {
     fn drop(&mut self) {
-        let (inner, post) = (self.inner.take(), Arc::clone(&self.post));
-        let dropped = in_time("drop", move || {
-            let _inside = Inside::new(&post, Method::Drop);
-            drop(inner);
-        });
-        // The tree, whose faults could say so, is gone or about to go.
-        if let Err(Late) = dropped
-            && let Some(post) = self.post.give_up(Method::Drop)
-        {
-            tracing::error!("{post}: `drop` did not come back within {PATIENCE:?} and was left behind");
+        drop_in_time(self.inner.take(), &self.post);
+    }
+}
+
+/// Drops what stands at a post.
+fn drop_in_time(inner: impl Send + 'static, post: &Arc<PostNumber>) {
+    let at = Arc::clone(post);
+    let dropped = in_time("drop", move || {
+        let _inside = Inside::new(&at, Method::Drop);
+        drop(inner);
+    });
+    // The tree, whose faults could say so, is gone or about to go.
+    if let Err(Late) = dropped
+        && let Some(post) = post.give_up(Method::Drop)
+    {
+        tracing::error!("{post}: `drop` did not come back within {PATIENCE:?} and was left behind");
+    }
+}
+
+/// A component that is not in a tree yet. If it never comes into one, its destructor is attended as in a tree.
+pub struct Unplaced {
+    component: Option<ComponentObject>,
+    post: Option<Post>,
+}
+
+impl Unplaced {
+    /// A component whose destructor is attended at this post, if there is one.
+    #[must_use]
+    pub fn new(component: ComponentObject, post: Option<Post>) -> Unplaced {
+        Unplaced { component: Some(component), post }
+    }
+
+    /// The component, for its place in a tree.
+    pub(super) fn place(mut self) -> ComponentObject {
+        let Some(component) = self.component.take() else { unreachable!("it is there until it is placed") };
+        component
+    }
+}
+
+impl Drop for Unplaced {
+    fn drop(&mut self) {
+        if let (Some(component), Some(post)) = (self.component.take(), self.post.take()) {
+            drop_in_time(component, &Arc::new(PostNumber::new(post)));
         }
     }
 }

@@ -47,6 +47,7 @@ mod teams;
 mod wake_routes;
 mod witness;
 
+pub use attended::Unplaced;
 pub use bare_tree::BareTree;
 pub use breach::Breach;
 pub use claims::{Claims, Declaration, Silence};
@@ -70,7 +71,6 @@ use call::Call;
 use fallback::Fallback;
 use node::TreeNode;
 use parking_lot::Mutex;
-use sched_core::abi::ComponentObject;
 use sched_core::abi::wire::{NO_ID, RawWorker};
 use sched_core::{Arch, MemoryNode, Time, WorkerId, WorkerSet};
 use sched_sync::gate::{Gate, Lane};
@@ -101,7 +101,7 @@ impl WorkerFacts {
 /// A node of a tree before assembly: a built component and its neighbours.
 pub struct Part {
     /// The component.
-    pub component: ComponentObject,
+    pub component: Unplaced,
     /// Name of the component.
     pub name: String,
     /// Plugin that the component came from.

@@ -41,6 +41,7 @@ pub(crate) use moves::Staying;
 
 use super::Part;
 use super::attendance::PostNumber;
+use super::attended::Unplaced;
 use super::backlog::Queued;
 use super::fallback::Fallback;
 use super::ledger::{NodeId, NodeNumber};
@@ -266,9 +267,9 @@ impl Joining<'_> {
                 joined.push(None);
                 continue;
             };
-            let own = std::mem::replace(&mut part.component, object_of(Nothing));
+            let own = std::mem::replace(&mut part.component, Unplaced::new(object_of(Nothing), None));
             let shared = found.unwrap_or_else(|| {
-                let (component, post) = attend(part, own);
+                let (component, post) = attend(part, own.place());
                 let shared = Arc::new(SharedPart {
                     sharing,
                     component,
@@ -291,7 +292,7 @@ impl Joining<'_> {
                 sealed: AtomicBool::new(false),
             });
             shared.views.lock().push(Arc::clone(&view));
-            part.component = object_of(Viewed { part: Arc::clone(&shared), view });
+            part.component = Unplaced::new(object_of(Viewed { part: Arc::clone(&shared), view }), None);
             joined.push(Some(shared));
         }
         Ok(joined)

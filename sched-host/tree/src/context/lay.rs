@@ -1,7 +1,8 @@
 //! From a policy to the parts of a tree: lays the policy over workers, and builds its components.
 
+use crate::attendance::Post;
 use crate::plugin::Registry;
-use crate::{Claims, NodeId, Part, Sharing};
+use crate::{Claims, NodeId, Part, Sharing, Unplaced};
 use sched_core::WorkerSet;
 use sched_policy::{
     Child, Machine, PlanNode, Policy, SharedNode, SomeWorkers, Source, TreePlan, expand, expand_unchecked,
@@ -91,9 +92,10 @@ pub fn build_parts(plan: &TreePlan, registry: &Registry) -> Result<Vec<Part>, Fi
         let Some(registered) = registry.component_of(name, &node.plugin, node.file.as_deref()) else {
             unreachable!("the plan names components of the catalogue, which is made from the registry");
         };
+        let post = || Post { node: node.path.clone(), component: name.clone(), plugin: node.plugin.clone() };
         match registered.build(&node.params) {
             Ok(component) => parts.push(Part {
-                component,
+                component: Unplaced::new(component, registered.is_attended().then(post)),
                 name: name.clone(),
                 plugin: node.plugin.clone(),
                 path: node.path.clone(),

@@ -1,7 +1,7 @@
 //! Every component of a plugin, used a little: what a trial executes.
 
 use crate::bare_tree::BareTree;
-use crate::{Claims, NodeId, Part, WorkerFacts};
+use crate::{Claims, NodeId, Part, Unplaced, WorkerFacts};
 use sched_core::abi::ComponentObject;
 use sched_core::abi::Opened;
 use sched_core::{
@@ -96,7 +96,7 @@ fn part(
     worker: Option<WorkerId>,
 ) -> Part {
     Part {
-        component,
+        component: Unplaced::new(component, None),
         name: "tried".to_owned(),
         plugin: String::new(),
         path: worker.map_or_else(|| "tried".to_owned(), |worker| format!("leaf {}", worker.0)),
