@@ -359,7 +359,7 @@ impl Desk {
         let see = |(at, noted): (usize, &Noted)| {
             let (number, call) = (noted.number.load(Acquire), noted.call.load(Relaxed));
             let known = before.get(at).filter(|seen| seen.number == number);
-            known.copied().unwrap_or_else(|| Seen { number, call, since: now })
+            known.copied().unwrap_or(Seen { number, call, since: now })
         };
         self.calls[..depth].iter().enumerate().map(see).collect()
     }
