@@ -6,7 +6,7 @@ use super::streams::STREAM;
 use super::task_options::TaskOptions;
 use super::values::{positive, seconds, share};
 use miette::miette;
-use sched_graph::{TaskGraph, generate, read_with_warnings};
+use sched_graph::{AccessMode, Dependencies, TaskGraph, generate, read_with_warnings};
 use std::path::Path;
 use std::time::Duration;
 
@@ -103,7 +103,10 @@ const GENERATORS: [(&str, &[&str]); 7] = [
     ("independent", &["--tasks", "--length"]),
 ];
 
-/// Maximum number of tasks and dependencies; more would not fit into the memory of most machines.
+/// Maximum number of dependencies of a graph from a file, which take 2 GiB.
+const MOST_DEPENDENCIES: usize = 1 << 28;
+
+/// Maximum number of tasks and dependencies of a generated graph; more would not fit into the memory of most machines.
 const MOST_TASKS: f64 = 3e7;
 
 impl Sizes {
@@ -228,7 +231,24 @@ fn file(name: &str) -> miette::Result<TaskGraph> {
     }
     let (graph, warnings) = read_with_warnings(path)?;
     warnings.iter().for_each(|warning| reports::warn(warning));
+    refuse_too_many(&graph, MOST_DEPENDENCIES, name)?;
     Ok(graph)
+}
+
+/// Refuses the graph of a file with more dependencies than `most`.
+fn refuse_too_many(graph: &TaskGraph, most: usize, name: &str) -> miette::Result<()> {
+    let in_any_order = |mode| matches!(mode, AccessMode::Commute | AccessMode::Redux);
+    let any = graph.tasks.iter().flat_map(|task| &task.accesses).any(|access| in_any_order(access.mode));
+    // Otherwise there are about as many as accesses.
+    if !any || Dependencies::count(graph, most).is_some() {
+        return Ok(());
+    }
+    Err(miette!(
+        help = "each task that reads a value waits for each that has added to it (`commute`, `redux`): put a task \
+                between the two that reads and writes the value",
+        "the {} tasks of `{name}` have more than {most} dependencies, which take more memory than most machines have",
+        graph.tasks.len()
+    ))
 }
 
 /// How the `size` that was written behind a generator and a colon is given: by the first of its `sizes`.
@@ -290,5 +310,17 @@ mod tests {
         insta::assert_snapshot!(shown(&["missing.stg"]), @"cannot read a task graph from `missing.stg`: one problem");
         insta::assert_snapshot!(shown(&["missing.stg", "--tiles", "4"]), @"--tiles set the size of generated graphs, and `missing.stg` is a file (leave them out, or name a graph that is generated: cholesky, lu, qr, stencil, fork-join, layered, independent)");
         assert!(graph(&["layered", "--density", "2"]).is_err());
+    }
+
+    #[test]
+    fn graphs_with_more_dependencies_than_memory_are_refused() {
+        let mut graph = TaskGraph::new("sum");
+        let (kind, data) = (graph.add_kind("k"), graph.add_data(sched_graph::Datum::new(8)));
+        for mode in [AccessMode::Redux, AccessMode::Read] {
+            (0..30).for_each(|_| _ = graph.add_task(sched_graph::Task::new(kind).access(data, mode)));
+        }
+        assert!(refuse_too_many(&graph, 900, "sum.json").is_ok());
+        let refused = refuse_too_many(&graph, 899, "sum.json").expect_err("there are 900").to_string();
+        insta::assert_snapshot!(refused, @"the 60 tasks of `sum.json` have more than 899 dependencies, which take more memory than most machines have");
     }
 }

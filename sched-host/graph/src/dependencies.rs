@@ -15,8 +15,43 @@ pub struct Dependencies {
 
 impl Dependencies {
     pub(super) fn of(graph: &TaskGraph) -> Dependencies {
-        let mut data = vec![AccessOrder::default(); graph.data.len()];
         let mut predecessors = Lists::with_capacity(graph.tasks.len());
+        Dependencies::each(graph, |before| {
+            predecessors.push(before);
+            true
+        });
+        let successors = predecessors.turned_round();
+        Dependencies { predecessors, successors }
+    }
+
+    /// Number of the dependencies of `graph`; `None` if there are more than `most`. Each of many tasks that read a
+    /// value waits for each of the many that have added to it in any order, so that the number may be far larger than
+    /// the graph.
+    ///
+    /// ```
+    /// use sched_graph::{AccessMode, Datum, Dependencies, Task, TaskGraph};
+    ///
+    /// let mut graph = TaskGraph::new("sum");
+    /// let (kind, data) = (graph.add_kind("k"), graph.add_data(Datum::new(8)));
+    /// for mode in [AccessMode::Commute, AccessMode::Read] {
+    ///     (0..1000).for_each(|_| _ = graph.add_task(Task::new(kind).access(data, mode)));
+    /// }
+    /// assert_eq!(Dependencies::count(&graph, 2_000_000), Some(1_000_000));
+    /// assert_eq!(Dependencies::count(&graph, 500_000), None);
+    /// ```
+    #[must_use]
+    pub fn count(graph: &TaskGraph, most: usize) -> Option<usize> {
+        let mut count = 0;
+        Dependencies::each(graph, |before| {
+            count += before.len();
+            count <= most
+        });
+        (count <= most).then_some(count)
+    }
+
+    /// Passes on what each task waits for, in the order of the tasks, while `goes_on`.
+    fn each(graph: &TaskGraph, mut goes_on: impl FnMut(&[TaskId]) -> bool) {
+        let mut data = vec![AccessOrder::default(); graph.data.len()];
         let mut found: Vec<TaskId> = Vec::new();
         for (id, task) in graph.ids().zip(&graph.tasks) {
             found.extend_from_slice(&task.after);
@@ -27,11 +62,11 @@ impl Dependencies {
             found.dedup();
             // A task that accesses the same data twice does not wait for itself.
             found.retain(|before| *before != id);
-            predecessors.push(&found);
+            if !goes_on(&found) {
+                return;
+            }
             found.clear();
         }
-        let successors = predecessors.turned_round();
-        Dependencies { predecessors, successors }
     }
 
     /// The dependencies of `graph` that hold wherever its tasks run, even if each has copies of its own of what others

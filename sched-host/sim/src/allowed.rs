@@ -11,8 +11,14 @@ pub(super) struct Allowed<'a> {
     platform: &'a Platform,
     /// Numbers of all workers.
     all: Rc<[u32]>,
-    /// The places of the last restricted task, which mostly are those of the next one, and the numbers there.
-    last: RefCell<Option<(&'a Where, Rc<[u32]>)>>,
+    /// The places of the last restricted task, which mostly are those of the next one.
+    last: RefCell<Option<Counted<'a>>>,
+}
+
+/// Numbers of workers in some places.
+struct Counted<'a> {
+    places: &'a Where,
+    numbers: Rc<[u32]>,
 }
 
 impl<'a> Allowed<'a> {
@@ -25,10 +31,10 @@ impl<'a> Allowed<'a> {
         let Some(only) = task.only.as_deref() else { return Rc::clone(&self.all) };
         let mut last = self.last.borrow_mut();
         match &*last {
-            Some((places, numbers)) if *places == only => Rc::clone(numbers),
+            Some(Counted { places, numbers }) if *places == only => Rc::clone(numbers),
             _ => {
                 let numbers = self.count(only);
-                *last = Some((only, Rc::clone(&numbers)));
+                *last = Some(Counted { places: only, numbers: Rc::clone(&numbers) });
                 numbers
             }
         }

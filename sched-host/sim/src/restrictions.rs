@@ -32,6 +32,12 @@ pub(super) fn check(graph: &TaskGraph, specs: &Specs, platform: &Platform, lengt
     }
 }
 
+/// The workers of a context to which none are added, and their architectures.
+struct Fixed {
+    workers: Vec<(WorkerId, Arch)>,
+    archs: ArchSet,
+}
+
 /// Checks that each context with workers, to which none are added later, has one that can execute each of its tasks.
 /// Those that are `governed` have all of their workers together.
 pub(super) fn check_contexts(
@@ -56,12 +62,13 @@ pub(super) fn check_contexts(
         // Workers of any context execute tasks in parts that contexts share.
         let is_shared = context.policy.shared.iter().any(|shared| shared.between_contexts);
         let archs: ArchSet = workers.iter().map(|(_, arch)| *arch).collect();
-        (!workers.is_empty() && !is_shared && !those.iter().any(|number| grows(*number))).then_some((workers, archs))
+        let is_fixed = !workers.is_empty() && !is_shared && !those.iter().any(|number| grows(*number));
+        is_fixed.then_some(Fixed { workers, archs })
     };
-    let fixed: Vec<Option<(Vec<(WorkerId, Arch)>, ArchSet)>> = contexts.iter().enumerate().map(is_fixed).collect();
+    let fixed: Vec<Option<Fixed>> = contexts.iter().enumerate().map(is_fixed).collect();
     let mut kinds: BTreeMap<(ContextId, KindId), Nowhere> = BTreeMap::new();
     for (id, spec) in specs.iter().filter(|(_, spec)| spec.runs()) {
-        let Some((workers, of_workers)) = &fixed[spec.context.index()] else { continue };
+        let Some(Fixed { workers, archs: of_workers }) = &fixed[spec.context.index()] else { continue };
         let archs = lengths.archs(lengths.row(id));
         if !spec.is_special() && archs.intersects(*of_workers) {
             continue;
