@@ -3,14 +3,14 @@
 use super::kernels::Sized;
 use super::{KernelTime, Platform, work_of};
 use sched_core::Arch;
-use sched_graph::{Task, TaskGraph};
+use sched_graph::{AccessMode, DataId, Task, TaskGraph};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 impl Platform {
     /// What a simulation of `graph` ignores or assumes, one sentence each: lengths that override those of the platform,
-    /// extrapolated lengths, kernels without a time on some architecture or some of its workers, and workers on which
-    /// no task can run.
+    /// extrapolated lengths, kernels without a time on some architecture or some of its workers, workers on which no
+    /// task can run, and partial sums that move for nothing.
     #[must_use]
     pub fn remarks(&self, graph: &TaskGraph) -> Vec<String> {
         let mut remarks = Vec::new();
@@ -19,6 +19,7 @@ impl Platform {
         remarks.extend(self.missing(graph));
         remarks.extend(self.uneven(graph));
         remarks.extend(self.idle(graph));
+        remarks.extend(self.partial_sums(graph));
         remarks
     }
 
@@ -158,7 +159,31 @@ impl Platform {
             )
         })
     }
+
+    /// Values to which tasks in several memories may add at once. Their partial sums are combined at no cost.
+    fn partial_sums(&self, graph: &TaskGraph) -> Option<String> {
+        if self.memories.len() == 1 {
+            return None;
+        }
+        let mut adding: BTreeMap<DataId, usize> = BTreeMap::new();
+        for access in
+            graph.tasks.iter().flat_map(|task| &task.accesses).filter(|access| access.mode == AccessMode::Redux)
+        {
+            *adding.entry(access.data).or_default() += 1;
+        }
+        let bytes = |data: DataId| graph.data[data.index()].bytes;
+        adding.retain(|data, tasks| *tasks > 1 && bytes(*data) >= LARGE_SUM);
+        let largest = adding.keys().map(|data| bytes(*data)).max()?;
+        Some(format!(
+            "transfers of partial sums are not counted: {} tasks add to values of up to {} (`redux`)",
+            adding.values().sum::<usize>(),
+            bytes_of(largest)
+        ))
+    }
 }
+
+/// Bytes from which on the transfer of a partial sum takes longer than it takes to begin.
+const LARGE_SUM: u64 = 16 << 10;
 
 impl KernelTime {
     /// Smallest and largest measured size in bytes, for a task whose length follows from its size.
@@ -186,7 +211,29 @@ fn bytes_of(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sched_graph::Datum;
     use sched_graph::generate::{cholesky, independent};
+
+    #[test]
+    fn partial_sums_in_several_memories_are_said_to_move_for_nothing() {
+        let remarks = |platform: &str, bytes: u64| {
+            let mut graph = TaskGraph::new("sum");
+            let (kind, data) = (graph.add_kind("gemm"), graph.add_data(Datum::new(bytes)));
+            for mode in [AccessMode::Redux, AccessMode::Redux, AccessMode::Read] {
+                let task = Task::new(kind).access(data, mode);
+                graph.add_task(Task {
+                    lengths: sched_graph::Lengths::default().with(Arch::CPU, Duration::ZERO),
+                    ..task
+                });
+            }
+            let all = crate::platform::find(platform).expect("it is shipped").remarks(&graph);
+            all.into_iter().filter(|remark| remark.contains("partial sums")).collect::<Vec<String>>()
+        };
+        let said = "transfers of partial sums are not counted: 2 tasks add to values of up to 8.00 MB (`redux`)";
+        assert_eq!(remarks("cpu9-gpu3", 8_000_000), [said]);
+        assert!(remarks("cpu9-gpu3", 8).is_empty(), "a number takes no time");
+        assert!(Platform::flat(2, Duration::from_millis(1)).remarks(&cholesky(4, 960)).is_empty());
+    }
 
     #[test]
     fn what_is_overridden_extrapolated_or_idle_is_said() {
