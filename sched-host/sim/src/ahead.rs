@@ -105,7 +105,7 @@ impl Lookahead for SimBackend {
         let (Some(task), Some(facts)) = (self.submitted_task(task), self.platform.workers.get(worker.index())) else {
             return Estimate::NoModel;
         };
-        if !self.graph.task(task).is_allowed_on(worker, self.platform.classes[facts.class].arch) {
+        if !self.is_allowed_on(task, worker) {
             return Estimate::NoModel;
         }
         match self.lengths.nanos(self.lengths.row(task), facts.class) {

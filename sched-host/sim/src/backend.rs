@@ -12,9 +12,10 @@ use super::power::Draws;
 use super::specs::{Accesses, Spec, Specs};
 use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
-use sched_core::{Estimate, MemoryNode, Passage, Route, SharedSet, Time, WorkerId};
+use sched_core::{Estimate, MemoryNode, Passage, Route, SharedSet, Time, WorkerId, WorkerSet};
 use sched_graph::{Dependencies, TaskGraph, TaskId};
 use sched_tree::{CostPlace, ExpectedCost, Services, TreeObserver};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -42,6 +43,10 @@ pub(super) struct SimBackend {
     pub(super) platform: Arc<Platform>,
     /// Where copies of data are; `None` if there is only one memory node.
     pub(super) copies: Option<Arc<Copies>>,
+    /// The workers for which tasks are that did not fit into the memory of another; `has_handed_on` tells whether
+    /// there are any.
+    handed_on: Mutex<BTreeMap<TaskId, WorkerSet>>,
+    has_handed_on: AtomicBool,
     notes: Mutex<Notes>,
     /// Whether `notes` has any.
     noted: AtomicBool,
@@ -90,6 +95,8 @@ impl SimBackend {
             graph,
             platform,
             copies,
+            handed_on: Mutex::default(),
+            has_handed_on: AtomicBool::new(false),
             notes: Mutex::default(),
             noted: AtomicBool::new(false),
             tree_observer: None,
@@ -136,6 +143,19 @@ impl SimBackend {
     /// The first sleeping worker that `suits`.
     pub(super) fn find_sleeper(&self, suits: impl Fn(WorkerId) -> bool) -> Option<WorkerId> {
         self.sleeping.iter().map(WorkerId).find(|sleeper| suits(*sleeper))
+    }
+
+    /// Notes that a task is for these workers only, since it does not fit into the memory of the others.
+    pub(super) fn note_handed_on(&self, task: TaskId, workers: WorkerSet) {
+        self.handed_on.lock().insert(task, workers);
+        self.has_handed_on.store(true, Relaxed);
+    }
+
+    /// Whether a task may be executed by a worker, as far as its restrictions and its data are known to tell.
+    pub(super) fn is_allowed_on(&self, task: TaskId, worker: WorkerId) -> bool {
+        self.graph.task(task).is_allowed_on(worker, self.platform.class(worker).arch)
+            && (!self.has_handed_on.load(Relaxed)
+                || self.handed_on.lock().get(&task).is_none_or(|workers| workers.contains(worker)))
     }
 
     /// Whether there are notes.

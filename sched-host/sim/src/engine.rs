@@ -137,6 +137,10 @@ impl<'a> Engine<'a> {
             let capacities: Vec<Option<u64>> = platform.memories.iter().map(|memory| memory.capacity).collect();
             Replicas::new(data, &capacities, Arc::clone(copies))
         });
+        let largest = backend.graph.data.iter().map(|datum| datum.bytes).max().unwrap_or(0);
+        let most = largest.saturating_mul(backend.specs.most_accesses() as u64);
+        let lacks_room = |held: &Replicas| platform.memory_nodes().any(|node| held.room_for_copies(node) < most);
+        let may_lack_room = replicas.as_ref().is_some_and(lacks_room);
         Ok(Engine {
             policy_env,
             contexts,
@@ -150,7 +154,7 @@ impl<'a> Engine<'a> {
             workers: workers.collect(),
             flights: Flights::default(),
             replicas,
-            moves: Moves::new(&platform, backend.graph.data.len()),
+            moves: Moves::new(&platform, backend.graph.data.len(), may_lack_room),
             backend,
             now: 0,
             agenda: Agenda::new(),

@@ -56,10 +56,10 @@ pub enum SimError {
         /// Bytes of the memory.
         capacity: u64,
     },
-    /// A task needs more memory than its node has.
+    /// A task needs more memory than its node has, and so it does on the nodes of all workers that can execute it.
     #[error("task {} needs {needed} bytes of the memory `{memory}`, which has room for {capacity} beside the data at home there", number(*.task))]
     #[diagnostic(help(
-        "use smaller tiles, or a platform with a larger memory, or restrict it to workers elsewhere (`--where`)"
+        "use smaller tiles, a platform with a larger memory, or one with other workers that can execute it"
     ))]
     Task {
         /// Number of the task.

@@ -4,7 +4,7 @@ use sched_graph::generate::cholesky;
 use sched_graph::priorities::Priorities;
 use sched_graph::{AccessMode, Datum, Task};
 use sched_policy::library;
-use sched_trace::Digest;
+use sched_trace::{Digest, EventLog};
 use sched_tree::Part;
 use std::time::Duration;
 
@@ -116,4 +116,37 @@ fn a_task_without_work_takes_no_time_although_the_platform_has_one_for_every_ker
     let outcome = Simulation::new(graph, platform).registry(Registry::compiled_in().into()).run();
     let outcome = outcome.expect("it runs to the end");
     assert_eq!((outcome.critical_path, outcome.makespan), (2 * ms, 2 * ms));
+}
+
+#[test]
+fn a_task_that_does_not_fit_into_the_memory_of_a_worker_goes_to_one_where_it_fits() {
+    let text = r#"platform "small" {
+        memory "ram"
+        memory "gpu" size="20 MB" device=#true
+        link "ram" "gpu" bandwidth="10 GB/s"
+        workers "cpu" count=2 memory="ram"
+        workers "gpu" arch="cuda" memory="gpu"
+        kernel "k" { on "cpu" time="10 ms"; on "gpu" time="1 ms" }
+    }"#;
+    let platform = Arc::new(Platform::parse("small.kdl", text).expect("it is sound"));
+    let mut graph = TaskGraph::new("large and small");
+    let kind = graph.add_kind("k");
+    for task in 0..60 {
+        let data = [(); 3].map(|()| graph.add_data(Datum::new(if task % 4 == 0 { 10_000_000 } else { 1_000 })));
+        graph.add_task(data.into_iter().fold(Task::new(kind), |task, data| task.access(data, AccessMode::ReadWrite)));
+    }
+    let graph = Arc::new(graph);
+    for policy in library() {
+        let mut log = EventLog::default();
+        let simulation = Simulation::new(Arc::clone(&graph), Arc::clone(&platform)).policy(policy.name);
+        let outcome = simulation.registry(Registry::compiled_in().into()).observe(&mut log);
+        let outcome = outcome.unwrap_or_else(|error| panic!("{}: {error}", policy.name));
+        assert_eq!((outcome.tasks, &outcome.faults[..]), (60, &[][..]), "{}", policy.name);
+        for stamped in &log.events {
+            if let Event::Started { task, worker, .. } = stamped.event {
+                let is_large = (task.sequence() - 1) % 4 == 0;
+                assert!(!is_large || worker.0 < 2, "{}: {task:?} on {worker:?}", policy.name);
+            }
+        }
+    }
 }

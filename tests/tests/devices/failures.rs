@@ -99,6 +99,26 @@ fn what_does_not_fit_on_a_device_runs_elsewhere_or_fails() {
     assert!(runtime.wait_all().is_err());
 }
 
+#[test]
+fn what_does_not_fit_on_a_device_runs_elsewhere_under_every_policy() {
+    for policy in sched_host::policy::library() {
+        let choice: DeviceChoice = "fake:5".parse().expect("it names a device");
+        let builder = with_devices("none").devices(choice.memory_limit(1000)).policy(policy.name);
+        let runtime = builder.build().expect("it starts");
+        let axpy = axpy(&runtime, On::Both);
+        let chains = [(); 3].map(|()| (runtime.array(vec![1.0; 100]), runtime.array(vec![1.0; 100])));
+        for _ in 0..10 {
+            for (x, y) in &chains {
+                runtime.task_with(&axpy, 1.0, (x, y)).submit().expect("it is taken");
+            }
+        }
+        runtime.wait_all().unwrap_or_else(|end| panic!("{}: {end}", policy.name));
+        for (_, y) in &chains {
+            assert_eq!(*runtime.read(y).expect("it was computed"), [11.0; 100], "{}", policy.name);
+        }
+    }
+}
+
 /// The first half was copied before it turned out that the second is lost.
 #[test]
 fn what_is_copied_in_vain_takes_no_memory() {

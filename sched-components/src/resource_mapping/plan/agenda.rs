@@ -141,12 +141,21 @@ impl Agenda {
         for task in tasks {
             let sequence = task.id().sequence();
             match self.lane_of.get(&sequence) {
-                Some(Some(_)) => {}
+                Some(Some(_)) => self.take_back(sequence),
                 Some(None) => _ = self.untimed.insert((Reverse(task.priority()), sequence)),
                 None => self.some_unplanned = true,
             }
             self.coming.pushed(sequence);
             self.held.insert(sequence, task);
+        }
+    }
+
+    /// A task that was sent, and that a worker has handed on to others, is not planned any more.
+    fn take_back(&mut self, sequence: u64) {
+        if let Some(at) = self.sent.iter().position(|sent| sent.sequence == sequence) {
+            self.sent.swap_remove(at);
+            self.lane_of.remove(&sequence);
+            self.some_unplanned = true;
         }
     }
 

@@ -59,6 +59,8 @@ pub(super) struct Moves {
     channels: Vec<Channel>,
     /// The transfer that brings a piece of data to a memory node, by data, then node; [`NO_TRANSFER`] for none.
     arriving: Vec<TransferId>,
+    /// Whether a task may need more memory than some node has for it.
+    pub(super) may_lack_room: bool,
     /// Flights that wait for memory, by memory node.
     waiting: Vec<VecDeque<FlightId>>,
     /// The memory nodes on which room is being made: bit *n* stands for memory node *n*.
@@ -73,7 +75,7 @@ pub(super) struct Moves {
 }
 
 impl Moves {
-    pub(super) fn new(platform: &Platform, data: usize) -> Moves {
+    pub(super) fn new(platform: &Platform, data: usize, may_lack_room: bool) -> Moves {
         let memories = platform.memories.len();
         let mut network = Network::new(platform.links.iter().map(|link| link.bandwidth).collect());
         for route in &platform.routes {
@@ -85,6 +87,7 @@ impl Moves {
             free: Vec::new(),
             channels: (0..memories * memories).map(|_| Channel::default()).collect(),
             arriving: vec![NO_TRANSFER; if memories > 1 { data * memories } else { 0 }],
+            may_lack_room,
             waiting: vec![VecDeque::new(); memories],
             evicting: 0,
             link_bytes: vec![0; network.links()],

@@ -2,6 +2,8 @@
 
 use crate::allowed::Allowed;
 use crate::backend::SimBackend;
+use sched_core::abi::TaskHead;
+use sched_core::{Arch, WorkerId, WorkerSet};
 use sched_graph::{AccessMode, DataId, Dependencies, TaskGraph, TaskId, WontUse};
 use sched_tree::{Ledger, Phase, Slot};
 use std::collections::{BTreeMap, VecDeque};
@@ -199,6 +201,20 @@ impl Tasks {
             }
         }
         slot
+    }
+
+    /// Whether the restrictions of a ready task allow a worker of this architecture.
+    pub(super) fn allows(&self, head: &TaskHead, arch: Arch, worker: WorkerId) -> bool {
+        self.ledger.allows(head, arch, worker, None)
+    }
+
+    /// Makes a task that was pulled wait again, for some of the workers. What a component decided about it is out of
+    /// date.
+    pub(super) fn renew(&self, slot: &'static Slot, workers: &WorkerSet) {
+        slot.head().predicted.store(u64::MAX, Relaxed);
+        slot.head().implementation.store(u16::MAX, Relaxed);
+        self.ledger.restrict(slot.head(), workers);
+        slot.set_phase(Phase::Waiting);
     }
 
     /// Frees the slot of a task that has ended.

@@ -150,6 +150,9 @@ impl Engine<'_> {
                 Some(Work::Together(gathering)) => return self.attend(worker, &gathering),
                 None => break,
             };
+            if self.moves.may_lack_room && self.hand_on(worker, slot) {
+                continue;
+            }
             let task = task_of(slot.head());
             self.report(Event::Pulled { task: task.submitted(), worker });
             // What its start will look at.

@@ -1,13 +1,18 @@
-//! Room for the data of flights: replicas are evicted to make it.
+//! Room for the data of flights: replicas are evicted to make it. Tasks whose data never fits are handed on.
 
 use super::super::Engine;
 use super::super::flights::FlightId;
+use crate::backend::task_of;
 use crate::error::SimError;
+use crate::lengths::NEVER;
 use crate::memory::{Replicas, Room};
-use sched_core::MemoryNode;
+use crate::specs::Accesses;
+use sched_core::{MemoryNode, WorkerId, WorkerSet};
 use sched_graph::{AccessMode, DataId};
 use sched_memory::Reason;
+use sched_tree::Slot;
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// Data of a task; mostly there are few.
 type Listed = SmallVec<[DataId; 8]>;
@@ -76,9 +81,7 @@ impl Engine<'_> {
             copies().for_each(|access| held.unpin(access.data, memory));
         }
         if room == Room::None {
-            let capacity = held.room_for_copies(memory);
-            let away = copies().map(|access| access.data).filter(|data| held.home(*data) != memory).collect();
-            let needed = bytes_of_each(held, away) + scratch;
+            let (capacity, needed) = (held.room_for_copies(memory), needed_on(held, accesses, memory));
             if needed > capacity {
                 let memory = backend.platform.memories[memory.index()].name.clone();
                 self.error = Some(SimError::Task { task: flight.task.0, memory, needed, capacity });
@@ -101,6 +104,47 @@ impl Engine<'_> {
         }
         Room::Made
     }
+}
+
+impl Engine<'_> {
+    /// Gives a task that a worker has pulled, and whose data never fits into its memory, to the workers into whose
+    /// memory it fits. Returns whether it did: not if it fits, or if there are none.
+    pub(in crate::engine) fn hand_on(&mut self, worker: WorkerId, slot: &'static Slot) -> bool {
+        let Engine { replicas: Some(held), backend, tasks, contexts, .. } = &*self else { return false };
+        let (head, task) = (slot.head(), task_of(slot.head()));
+        let fits = |other: WorkerId| {
+            let memory = backend.platform.workers[other.index()].memory;
+            needed_on(held, backend.accesses(task), memory) <= held.room_for_copies(memory)
+        };
+        if fits(worker) {
+            return false;
+        }
+        let tree = Arc::clone(&contexts[self.context_of(task)].tree);
+        let row = backend.lengths.row(task);
+        let can = |other: WorkerId| {
+            let class = backend.platform.workers[other.index()].class;
+            let arch = backend.platform.classes[class].arch;
+            backend.lengths.nanos(row, class) != NEVER && tasks.allows(head, arch, other) && tree.serves(other)
+        };
+        let others: WorkerSet = self.worker_ids().filter(|other| can(*other) && fits(*other)).collect();
+        if others.is_empty() {
+            return false;
+        }
+        tasks.renew(slot, &others);
+        backend.note_handed_on(task, others);
+        self.changes += 1;
+        tree.push(slot, Some(worker), None);
+        self.settle_notes();
+        true
+    }
+}
+
+/// Bytes that a task needs of a memory beside the data at home there.
+fn needed_on(held: &Replicas, accesses: Accesses<'_>, memory: MemoryNode) -> u64 {
+    let (scratch, copies): (Vec<_>, Vec<_>) = accesses.iter().partition(|access| access.mode == AccessMode::Scratch);
+    let away = copies.into_iter().map(|access| access.data).filter(|data| held.home(*data) != memory).collect();
+    let scratch: u64 = scratch.into_iter().map(|access| held.bytes(access.data)).sum();
+    bytes_of_each(held, away) + scratch
 }
 
 /// Sum of the sizes of data, each counted once however often it is listed.
