@@ -187,6 +187,18 @@ fn a_comparison_writes_what_is_asked_for_and_nothing_else() {
 }
 
 #[test]
+fn random_choices_are_no_loss_by_noise() {
+    let words = ["compare", "cholesky", "--tiles", "5", "--policy", "tree-random,tree-eager", "--seeds", "5"];
+    let seen = good(sched(&[&words[..], &["--noise", "spread=0.000001", "--json"]].concat())).json();
+    for policy in seen["policies"].as_array().expect("a list") {
+        assert!(policy["loss"].as_f64().expect("there is noise").abs() < 1e-3, "{policy}");
+        assert_eq!(policy["fragile"], false, "{policy}");
+    }
+    let random = seen["policies"].as_array().expect("a list").iter().find(|row| row["policy"] == "tree-random");
+    assert!(random.expect("it completes")["spread"].as_f64() > Some(0.01), "seeds choose otherwise: {seen}");
+}
+
+#[test]
 fn policies_are_compared_in_contexts() {
     let words =
         ["compare", "lu", "--tiles", "4", "--platform", "numa-2x12", "--policy", "tree-eager,tree-ws", "--json"];

@@ -34,11 +34,14 @@ struct Row {
     median_s: f64,
     /// Longest minus shortest, as a share of the median.
     spread: f64,
-    /// Makespan if kernels take what schedulers expect; `null` without noise.
+    /// Median of the makespans with the same seeds if kernels take what schedulers expect; `null` without noise.
     undisturbed_s: Option<f64>,
-    /// How much longer the median is; `null` without noise, and where that makespan is 0.
+    /// How much longer the median with noise is; `null` without noise, and where the one without is 0.
     loss: Option<f64>,
     fragile: bool,
+    /// The makespans behind `undisturbed_s`.
+    #[serde(skip)]
+    without_noise: Vec<f64>,
 }
 
 /// Simulates each policy with `count` seeds, the first of which is that of the case, and writes a table to `out`.
@@ -69,8 +72,12 @@ pub(super) fn run(
         failed.extend(without);
         Ok(())
     };
+    // Other random choices alone change makespans: without noise there are runs with the same seeds.
     if !noise.is_none() {
-        simulate(&case, &mut |place, makespan| rows[place].undisturbed_s = Some(makespan))?;
+        for seed in &seeds {
+            case.seed = *seed;
+            simulate(&case, &mut |place, makespan| rows[place].without_noise.push(makespan))?;
+        }
     }
     case.noise = noise;
     for seed in &seeds {
@@ -101,6 +108,7 @@ impl Row {
             undisturbed_s: None,
             loss: None,
             fragile: false,
+            without_noise: Vec::new(),
         }
     }
 }
@@ -111,6 +119,7 @@ fn judge(rows: &mut [Row]) {
         let mut sorted = row.makespans_s.clone();
         row.median_s = median(&mut sorted);
         row.spread = (sorted[sorted.len() - 1] - sorted[0]) / row.median_s.max(f64::MIN_POSITIVE);
+        row.undisturbed_s = (!row.without_noise.is_empty()).then(|| median(&mut row.without_noise));
         row.loss = row.undisturbed_s.filter(|alone| *alone > 0.0).map(|alone| row.median_s / alone - 1.0);
     }
     rows.sort_by(|one, other| one.median_s.total_cmp(&other.median_s));
@@ -142,7 +151,7 @@ impl Seeds {
                 format!("{:.1}", 100.0 * row.spread),
             ];
             if let Some(alone) = row.undisturbed_s {
-                let loss = row.loss.map_or_else(|| "-".to_owned(), |loss| format!("{:+.1}", 100.0 * loss));
+                let loss = row.loss.map_or_else(|| "-".to_owned(), percent);
                 cells.extend([format!("{alone:.6}"), loss]);
             }
             cells
@@ -161,12 +170,20 @@ impl Seeds {
     }
 }
 
+/// A difference in percent with its sign, which one that is rounded to zero has not.
+fn percent(share: f64) -> String {
+    match format!("{:+.1}", 100.0 * share) {
+        zero if zero[1..] == *"0.0" => "0.0".to_owned(),
+        percent => percent,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn row(policy: &str, alone: f64, makespans: &[f64]) -> Row {
-        Row { makespans_s: makespans.to_vec(), undisturbed_s: Some(alone), ..Row::new(policy) }
+        Row { makespans_s: makespans.to_vec(), without_noise: vec![alone], ..Row::new(policy) }
     }
 
     #[test]
@@ -177,6 +194,19 @@ mod tests {
         let seen: Vec<(&str, bool)> = rows.iter().map(|row| (row.policy.as_str(), row.fragile)).collect();
         assert_eq!(seen, [("b", false), ("c", false), ("a", true)]);
         assert!((rows[2].spread - 0.08).abs() < 1e-9 && (rows[0].median_s - 1.12).abs() < 1e-9);
+    }
+
+    #[test]
+    fn random_choices_are_no_loss_by_noise() {
+        let spread = [1.4, 1.0, 1.3];
+        let mut rows = [Row { without_noise: vec![1.0, 1.3, 1.4], ..row("a", 1.0, &spread) }];
+        judge(&mut rows);
+        assert_eq!((rows[0].undisturbed_s, rows[0].loss, rows[0].fragile), (Some(1.3), Some(0.0), false));
+    }
+
+    #[test]
+    fn a_loss_of_nothing_has_no_sign() {
+        assert_eq!([-0.0004, 0.0004, 0.0, -0.0006, 0.281].map(percent), ["0.0", "0.0", "0.0", "-0.1", "+28.1"]);
     }
 
     #[test]
