@@ -199,6 +199,34 @@ fn random_choices_are_no_loss_by_noise() {
 }
 
 #[test]
+fn reports_of_simulations_have_the_options_that_change_them() {
+    let of = |command: &str, options: &[&str]| {
+        let words = [command, "cholesky", "--tiles", "3", "--policy", "tree-eager"];
+        good(sched(&[&words[..], options].concat()))
+    };
+    let noise = ["--noise", "spread=0.1,bias=cuda:1.5", "--priorities", "upward-rank"];
+    let given = [&noise[..], &["--where", "potrf=cpu", "--sched-data", "*=3", "--parallel", "0.5"]].concat();
+    let line = "options   --priorities upward-rank --parallel 0.5 --noise spread=0.1,bias=cuda:1.5 \
+                --where potrf=cpu --sched-data *=3\n";
+    for (command, more) in [("simulate", &[][..]), ("compare", &[]), ("compare", &["--seeds", "2"])] {
+        let given = [&given[..], more].concat();
+        let text = of(command, &given).out;
+        assert!(text.contains(line), "{text}");
+        let plain = of(command, more);
+        assert!(!plain.out.contains("options "), "{plain:?}");
+        let seen = of(command, &[&given[..], &["--json"]].concat()).json();
+        assert_eq!((&seen["costs"], &seen["priorities"]), (&"default".into(), &"upward-rank".into()));
+        let noise = serde_json::json!({ "spread": 0.1, "bias": [{ "name": "cuda", "factor": 1.5 }] });
+        assert_eq!((&seen["noise"], &seen["parallel"]), (&noise, &0.5.into()));
+        assert_eq!(seen["where"], serde_json::json!([{ "kind": "potrf", "value": "cpu" }]));
+        assert_eq!(seen["sched_data"], serde_json::json!([{ "kind": "*", "value": 3 }]));
+        let plain = of(command, &[more, &["--json"]].concat()).json();
+        assert_eq!((&plain["priorities"], &plain["noise"]), (&"as-given".into(), &Value::Null));
+        assert_eq!((&plain["where"], &plain["parallel"]), (&serde_json::json!([]), &Value::Null));
+    }
+}
+
+#[test]
 fn policies_are_compared_in_contexts() {
     let words =
         ["compare", "lu", "--tiles", "4", "--platform", "numa-2x12", "--policy", "tree-eager,tree-ws", "--json"];

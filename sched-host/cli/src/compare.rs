@@ -96,7 +96,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
         if args.pictures.wanted() {
             return Err(miette!(help = "leave --seeds out to draw one of them", "a picture shows a single run"));
         }
-        let complete = seeds::run(case, &policies, count, args.format.is_json(), out)?;
+        let complete = seeds::run(case, args.setup.settings(), &policies, count, (args.format.is_json(), out))?;
         return Ok(if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let page = args.html.as_ref().map(Target::create).transpose()?;
@@ -124,7 +124,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     // Shortest makespan first.
     contenders.sort_by(|(a, _), (b, _)| a.makespan_s.total_cmp(&b.makespan_s));
     let (runs, traces): (Vec<Run>, Vec<Option<Trace>>) = contenders.into_iter().unzip();
-    let report = Report::new(&case, args.setup.costs, runs, failed);
+    let report = Report::new(&case, args.setup.settings(), runs, failed);
     streams::report(page.as_ref().is_some_and(Sink::is_standard), out, |out| match args.format.is_json() {
         true => json::write(out, &report),
         false => out.write_all(table::text(&report).as_bytes()).into_diagnostic(),

@@ -22,7 +22,7 @@ pub(super) struct GraphOptions {
     graph: Option<String>,
 
     #[command(flatten)]
-    tasks: TaskOptions,
+    pub(super) tasks: TaskOptions,
 
     #[command(flatten)]
     sizes: Sizes,

@@ -3,6 +3,7 @@
 pub(super) mod case;
 mod explain;
 pub(super) mod report;
+pub(super) mod settings;
 pub(super) mod setup;
 mod swap;
 
@@ -123,7 +124,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     if let Some(swap) = &args.swap_to {
         runs.iter().flat_map(|run| run.missed(swap)).for_each(|missed| reports::warn(&missed));
     }
-    let report = Report::new(&case, args.setup.costs, runs, failed);
+    let report = Report::new(&case, args.setup.settings(), runs, failed);
     streams::report(takes_output, out, |out| report.write(args.format.is_json(), out))?;
     // The report is printed even if a file cannot be written.
     let until = report.longest().filter(|_| policies.len() > 1);

@@ -13,12 +13,12 @@ pub(super) struct TaskOptions {
     /// Restrict the tasks of a kind to architectures or workers, such as gemm=cuda, potrf=0, trsm=0-3+8; `*` is every
     /// kind; repeat it for several
     #[arg(long = "where", value_name = "KIND=PLACES", value_parser = places)]
-    places: Vec<(String, Where)>,
+    pub(super) places: Vec<(String, Where)>,
 
     /// Give the tasks of a kind a number for the scheduler, which components such as user-choice read; `*` is every
     /// kind; repeat it for several
     #[arg(long, value_name = "KIND=NUMBER", value_parser = sched_data)]
-    sched_data: Vec<(String, u64)>,
+    pub(super) sched_data: Vec<(String, u64)>,
 }
 
 /// Reads `gemm=0-3+8`.

@@ -51,6 +51,9 @@ pub(super) fn html(comparison: &Report, traces: &[Trace]) -> String {
         };
     }
     page.push_str(".</p>\n");
+    if let Some(options) = comparison.settings.options() {
+        let _ = writeln!(page, "<p>Options: <code>{}</code></p>", escaped(&options));
+    }
     table(&mut page, comparison);
     for contender in &comparison.runs {
         for fault in &contender.faults {

@@ -4,6 +4,7 @@ use crate::json;
 use crate::progress::Progress;
 use crate::simulate::case::{Case, Recording};
 use crate::simulate::report::Failed;
+use crate::simulate::settings::Settings;
 use crate::table::table;
 use miette::IntoDiagnostic;
 use sched_text::{count, median};
@@ -21,6 +22,8 @@ struct Seeds {
     workload: String,
     platform: String,
     tasks: usize,
+    #[serde(flatten)]
+    settings: Settings,
     seeds: Vec<u64>,
     policies: Vec<Row>,
     failed: Vec<Failed>,
@@ -51,10 +54,10 @@ struct Row {
 /// If no policy completes, or `out` cannot be written.
 pub(super) fn run(
     mut case: Case,
+    settings: Settings,
     policies: &[String],
     count: usize,
-    is_json: bool,
-    out: &mut dyn Write,
+    (is_json, out): (bool, &mut dyn Write),
 ) -> miette::Result<bool> {
     let first = case.seed;
     let seeds: Vec<u64> = (0..count as u64).map(|place| first.wrapping_add(place)).collect();
@@ -89,7 +92,8 @@ pub(super) fn run(
     rows.retain(|row| !row.makespans_s.is_empty());
     judge(&mut rows);
     let (workload, platform) = (case.graph.name.clone(), case.platform.name.clone());
-    let report = Seeds { workload, platform, tasks: case.graph.tasks.len(), seeds, policies: rows, failed };
+    let tasks = case.graph.tasks.len();
+    let report = Seeds { workload, platform, tasks, settings, seeds, policies: rows, failed };
     match is_json {
         true => json::write(out, &report)?,
         false => out.write_all(report.text().as_bytes()).into_diagnostic()?,
@@ -136,6 +140,9 @@ impl Seeds {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "workload  {}, {}", self.workload, count(self.tasks as u64, "task"));
         let _ = writeln!(text, "platform  {}", self.platform);
+        if let Some(options) = self.settings.options() {
+            let _ = writeln!(text, "options   {options}");
+        }
         let (first, count) = (self.seeds.first().copied().unwrap_or(0), self.seeds.len());
         let _ = writeln!(text, "seeds     {count}, from {first}");
         let has_loss = self.policies.iter().any(|row| row.undisturbed_s.is_some());

@@ -48,6 +48,9 @@ pub(super) fn text(comparison: &Report) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(shown, "workload  {workload}, {}", count(*tasks as u64, "task"));
     let _ = writeln!(shown, "platform  {platform} ({})", count(*workers as u64, "worker"));
+    if let Some(options) = comparison.settings.options() {
+        let _ = writeln!(shown, "options   {options}");
+    }
     if let Some(bounds) = bounds_s {
         let _ = writeln!(shown, "bound     {:.6} s{}", bounds.best(), comparison.bound_says());
         let _ = writeln!(shown, "          {bounds}");

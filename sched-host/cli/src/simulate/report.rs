@@ -5,7 +5,7 @@ mod nodes;
 
 use super::case::Case;
 use super::explain::{self, TaskReport};
-use super::setup::CostsOption;
+use super::settings::Settings;
 use crate::hypervisor::HypervisorReport;
 use crate::json;
 use crate::log::{self, Said};
@@ -35,7 +35,8 @@ pub(crate) struct Report {
     pub(crate) platform: String,
     pub(crate) workers: usize,
     pub(crate) tasks: usize,
-    costs: CostsOption,
+    #[serde(flatten)]
+    pub(crate) settings: Settings,
     seed: u64,
     /// Of the lengths that schedulers expect; `null` for very large graphs.
     pub(crate) bounds_s: Option<Bounds>,
@@ -256,7 +257,7 @@ fn busy_share(workers: &[Worker], makespan_s: f64) -> f64 {
 }
 
 impl Report {
-    pub(crate) fn new(case: &Case, costs: CostsOption, mut runs: Vec<Run>, failed: Vec<Failed>) -> Report {
+    pub(crate) fn new(case: &Case, settings: Settings, mut runs: Vec<Run>, failed: Vec<Failed>) -> Report {
         let (graph, platform) = (&case.graph, &case.platform);
         let small = graph.tasks.len() <= MOST_FOR_BOUNDS;
         let bounds_s = small.then(|| platform.bounds(graph, case.dependencies()).ok()).flatten();
@@ -271,7 +272,7 @@ impl Report {
             platform: platform.name.clone(),
             workers: platform.workers.len(),
             tasks: graph.tasks.len(),
-            costs,
+            settings,
             seed: case.seed,
             bounds_s,
             bounds_hold,
@@ -325,6 +326,9 @@ impl Report {
         };
         line("workload", format_args!("{}", self.workload));
         line("platform", format_args!("{} ({})", self.platform, count(self.workers as u64, "worker")));
+        if let Some(options) = self.settings.options() {
+            line("options", format_args!("{options}"));
+        }
         // The table of contexts lists their policies.
         if run.contexts.is_empty() {
             line("policy", format_args!("{}", run.policy));

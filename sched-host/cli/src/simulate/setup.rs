@@ -1,5 +1,6 @@
 //! Input of a simulation: graph, machine and costs.
 
+use super::settings::Settings;
 use crate::graph_source::GraphOptions;
 use crate::machine::MachineOptions;
 use crate::reports;
@@ -23,7 +24,7 @@ pub(crate) struct Setup {
 
     /// Costs that are simulated besides kernels
     #[arg(long, value_enum, default_value_t = CostsOption::Default)]
-    pub(crate) costs: CostsOption,
+    costs: CostsOption,
 
     /// Parallel fraction of every task, from 0 to 1, that teams of CPU workers divide among them (Amdahl's law), where
     /// the platform defines none. For policies with combined workers, such as tree-pheft
@@ -87,7 +88,8 @@ pub(crate) enum CostsOption {
 }
 
 /// `--priorities`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum PrioritiesOption {
     /// As the graph gives them
     AsGiven,
@@ -136,6 +138,12 @@ impl Setup {
         }
         platform.remarks(&graph).iter().for_each(|remark| reports::warn(&format!("note: {remark}")));
         Ok(Loaded { graph, platform: Arc::new(platform), cluster })
+    }
+
+    /// What reports say of the options.
+    pub(crate) fn settings(&self) -> Settings {
+        let Setup { costs, parallel, priorities, .. } = *self;
+        Settings::new((costs, priorities, parallel), self.noise.as_ref(), &self.graph.tasks)
     }
 
     /// The noise for a graph on a platform.
