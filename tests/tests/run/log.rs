@@ -101,6 +101,28 @@ fn reports_for_programs_have_the_log_of_each_run() {
 }
 
 #[test]
+fn a_run_on_ranks_is_in_the_list_of_runs_with_what_all_ranks_logged() {
+    let (folder, policies) = policies(&["talkative"]);
+    let of = |more: &[&str]| {
+        let words = ["run", "cholesky", "--workers", "1", "--policy", &policies[0], "--json"];
+        sched(&folder, &[&words, &SMALL[..], more].concat()).json()
+    };
+    for ranks in ["1", "2"] {
+        let seen = of(&["--ranks", ranks]);
+        let [run] = &seen["runs"].as_array().unwrap()[..] else { panic!("it is one run: {seen}") };
+        assert_eq!((run["log"][0]["count"].as_u64(), run["log"].as_array().unwrap().len()), (Some(20), 1), "{run}");
+        for key in ["policy", "tasks", "makespan_s", "gflops", "residual", "contexts", "per_rank"] {
+            assert!(run[key] == seen[key] && !run[key].is_null(), "{key}: {seen}");
+        }
+        let alone = of(&[]);
+        for key in ["given", "place", "round", "faults"] {
+            assert_eq!(run[key], alone["runs"][0][key], "{key}");
+        }
+        assert!(run["busy_share"].as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)), "{run}");
+    }
+}
+
+#[test]
 fn a_node_that_says_too_much_is_cut_off_unless_all_is_asked_for() {
     let (folder, policies) = policies(&["verbose"]);
     let words = ["simulate", "cholesky", "--tiles", "6", "--policy", &policies[0]];

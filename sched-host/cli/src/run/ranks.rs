@@ -12,6 +12,7 @@ use super::report::block;
 use crate::beside::beside;
 use crate::hypervisor::HypervisorReport;
 use crate::json;
+use crate::log;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, shared_cores};
 use crate::size::{self, Matrices, Place};
@@ -75,6 +76,9 @@ struct RankShare {
     /// The same in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     said: Vec<String>,
+    /// What was logged there, if it is the only rank of its process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    logged: Vec<Value>,
     /// What its hypervisor did, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     governed: String,
@@ -88,22 +92,53 @@ struct InContext {
     residual: f64,
 }
 
-/// The report. Fields are JSON keys.
+/// The run. Fields are JSON keys.
 #[derive(Serialize)]
-struct Report {
-    #[serde(flatten)]
-    problem: Problem,
+struct Run {
     policy: String,
-    ranks: usize,
     tasks: u64,
     makespan_s: f64,
     gflops: f64,
     /// The largest, if there are several contexts.
     residual: f64,
     /// Empty unless contexts are asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     contexts: Vec<InContext>,
     per_rank: Vec<RankShare>,
+}
+
+/// The report. Fields are JSON keys.
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    problem: Problem,
+    ranks: usize,
+    #[serde(flatten)]
+    run: Run,
+}
+
+/// The report in JSON. The figures of the only run stand in the report itself, and again in the list that other reports
+/// have.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    runs: [Listed<'a>; 1],
+}
+
+/// The run in the list of runs, with the keys of those on one rank. Fields are JSON keys.
+#[derive(Serialize)]
+struct Listed<'a> {
+    /// Name of the policy on the command line.
+    given: &'a str,
+    place: usize,
+    round: usize,
+    /// Mean busy fraction of the workers of all ranks, from 0 to 1.
+    busy_share: f64,
+    /// Those of all ranks, as the log.
+    faults: Vec<&'a Value>,
+    log: Vec<Value>,
+    #[serde(flatten)]
+    run: &'a Run,
 }
 
 /// What rank 0 knows at the end.
@@ -171,11 +206,35 @@ fn on_rank<W: OnRanks>(
         hypervisor: governed.as_ref().and_then(|report| serde_json::to_value(report).ok()),
         faults: faults.iter().filter_map(|fault| serde_json::to_value(fault).ok()).collect(),
         said: faults.iter().map(ToString::to_string).collect(),
+        // Ranks in one process have one log, which the report takes.
+        logged: if in_process == 1 { logged() } else { Vec::new() },
         governed: governed.map_or_else(String::new, |report| report.text()),
     };
     let all = cluster.collect(&serde_json::to_vec(&share).unwrap_or_default())?.unwrap_or_default();
     let per_rank = all.iter().filter_map(|bytes| serde_json::from_slice(bytes).ok()).collect();
     Ok(Outcome { per_rank, factored, recorded: Recorded::collect(cluster, options)? })
+}
+
+/// What was logged in this process, as JSON.
+fn logged() -> Vec<Value> {
+    log::take().iter().filter_map(|said| serde_json::to_value(said).ok()).collect()
+}
+
+/// The lines of several logs, each once, with the sum of its counts.
+fn merged(logs: impl IntoIterator<Item = Value>) -> Vec<Value> {
+    let mut merged: Vec<(Value, u64)> = Vec::new();
+    for mut line in logs {
+        let count = line.as_object_mut().and_then(|line| line.remove("count")?.as_u64()).unwrap_or(1);
+        match merged.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, sum)) => *sum += count,
+            None => merged.push((line, count)),
+        }
+    }
+    let counted = |(mut line, count): (Value, u64)| {
+        line["count"] = count.into();
+        line
+    };
+    merged.into_iter().map(counted).collect()
 }
 
 /// Checks what processes of `mpirun` could have been told differently.
@@ -244,6 +303,7 @@ impl Together<'_> {
         options.try_all(self.options.swap_to.as_slice(), &self.registry, &self.topology)?;
         self.problem.workers = options.worker_count(&self.topology);
         let models = options.models(&self.topology, 1).swap_remove(0);
+        log::of_run(&policy);
         let start = || options.start(&self.registry, &self.topology, &policy, &models);
         let (problem, ranks, topology) = (&self.problem, self.ranks, &self.topology);
         let body = |cluster: &Cluster| on_rank::<W>(cluster, matrix, problem, (&options, ranks, topology));
@@ -282,10 +342,10 @@ impl Together<'_> {
         let said: Vec<String> = per_rank.iter_mut().flat_map(said).collect();
         let governed = per_rank.iter_mut().map(|share| (share.rank, std::mem::take(&mut share.governed)));
         let governed: Vec<(usize, String)> = governed.filter(|(_, text)| !text.is_empty()).collect();
-        let report = Report {
-            problem: self.problem,
+        let log = per_rank.iter_mut().flat_map(|share| std::mem::take(&mut share.logged)).chain(logged());
+        let log = merged(log);
+        let run = Run {
             policy,
-            ranks: per_rank.len(),
             tasks: per_rank.iter().map(|rank| rank.tasks).sum(),
             makespan_s: figures.makespan.as_secs_f64(),
             gflops: figures.gflops(),
@@ -293,11 +353,12 @@ impl Together<'_> {
             contexts,
             per_rank,
         };
+        let report = Report { problem: self.problem, ranks: run.per_rank.len(), run };
         self.progress.clear();
         let is_json = self.options.format.is_json();
         streams::report(files.take_the_output(), out, |out| {
             if is_json {
-                json::write(out, &report)?;
+                json::write(out, &report.document(log))?;
             } else {
                 out.write_all(report.text().as_bytes()).into_diagnostic()?;
                 for (rank, text) in &governed {
@@ -318,14 +379,23 @@ impl Together<'_> {
 }
 
 impl Report {
+    fn document(&self, log: Vec<Value>) -> Document<'_> {
+        let Run { policy, per_rank, .. } = &self.run;
+        let busy: f64 = per_rank.iter().map(|rank| rank.busy_share).sum();
+        let busy_share = busy / per_rank.len().max(1) as f64;
+        let faults = per_rank.iter().flat_map(|rank| &rank.faults).collect();
+        let run = Listed { given: policy, place: 0, round: 1, busy_share, faults, log, run: &self.run };
+        Document { report: self, runs: [run] }
+    }
+
     /// The policy, and on which ranks another has taken its place after how many tasks there.
     fn policy_line(&self) -> String {
-        let swapped = self.per_rank.iter().filter_map(|share| share.swap.as_ref().zip(Some(share.rank)));
+        let swapped = self.run.per_rank.iter().filter_map(|share| share.swap.as_ref().zip(Some(share.rank)));
         let swapped: Vec<(&Swap, usize)> = swapped.collect();
-        let Some((first, _)) = swapped.first() else { return self.policy.clone() };
+        let Some((first, _)) = swapped.first() else { return self.run.policy.clone() };
         let after = |(swap, rank): &(&Swap, usize)| format!("{} tasks on rank {rank}", swap.after_tasks);
         let after = swapped.iter().map(after).collect::<Vec<_>>().join(", ");
-        format!("{} → {} after {after}", self.policy, first.policy)
+        format!("{} → {} after {after}", self.run.policy, first.policy)
     }
 
     fn text(&self) -> String {
@@ -334,16 +404,16 @@ impl Report {
             self.problem.line(),
             ("policy", self.policy_line()),
             ("ranks", format!("{}, with {} {workers} each", self.ranks, self.problem.workers)),
-            ("tasks", self.tasks.to_string()),
-            ("time", format!("{:.4} s", self.makespan_s)),
-            ("speed", format!("{:.1} GFlop/s", self.gflops)),
-            self.problem.residual_line(self.residual),
+            ("tasks", self.run.tasks.to_string()),
+            ("time", format!("{:.4} s", self.run.makespan_s)),
+            ("speed", format!("{:.1} GFlop/s", self.run.gflops)),
+            self.problem.residual_line(self.run.residual),
         ];
-        let rows = self.per_rank.iter().map(|RankShare { rank, tasks, busy_share, .. }| {
+        let rows = self.run.per_rank.iter().map(|RankShare { rank, tasks, busy_share, .. }| {
             [rank.to_string(), tasks.to_string(), format!("{:.1}", 100.0 * busy_share)]
         });
         let ranks = table(["RANK", "TASKS", "BUSY (%)"], rows, 0..3);
-        if self.contexts.is_empty() {
+        if self.run.contexts.is_empty() {
             return format!("{}\n{ranks}\n", block(&lines));
         }
         format!("{}\n{ranks}\n\n{}\n", block(&lines), self.table_of_contexts())
@@ -352,7 +422,7 @@ impl Report {
     /// A row for each context on each rank.
     fn table_of_contexts(&self) -> String {
         let row = |(rank, place): (&RankShare, usize)| {
-            let (share, of_all) = (rank.contexts.get(place)?, &self.contexts[place]);
+            let (share, of_all) = (rank.contexts.get(place)?, &self.run.contexts[place]);
             let policy = match &share.swap {
                 Some(swap) => format!("{} → {} after {} tasks", share.policy, swap.policy, swap.after_tasks),
                 None => share.policy.clone(),
@@ -361,8 +431,8 @@ impl Report {
             let (rank, tasks) = (rank.rank.to_string(), share.tasks.to_string());
             Some([share.context.clone(), rank, policy, workers.join(" "), tasks, format!("{:.1e}", of_all.residual)])
         };
-        let places = 0..self.contexts.len();
-        let rows = places.flat_map(|place| self.per_rank.iter().map(move |rank| (rank, place))).filter_map(row);
+        let places = 0..self.run.contexts.len();
+        let rows = places.flat_map(|place| self.run.per_rank.iter().map(move |rank| (rank, place))).filter_map(row);
         table(["CONTEXT", "RANK", "POLICY", "WORKERS", "TASKS", "RESIDUAL"], rows, 4..6)
     }
 }
