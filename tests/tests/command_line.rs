@@ -390,6 +390,10 @@ fn parameters_are_set_for_all_policies_or_for_one_of_several() {
     assert!(ran.code == 1 && ran.err.contains("did you mean `beta`?") && ran.err.contains("tree-heft.kdl:"), "{ran:?}");
     let ran = sched(&["run", "cholesky", "--policy", "tree-eager", "--set", "mct.beta=3"]);
     assert!(ran.code == 1 && ran.err.contains("policy `tree-eager` has no component `mct`"), "{ran:?}");
+    for words in [&["tree-heft", "--set", "mct.beta=0"][..], &["tree-heft+mct.beta=0"]] {
+        let ran = sched(&[&["tree"], words, &["--set", "mct.beta=50"]].concat());
+        assert!(ran.code == 1 && ran.err.contains("`mct.beta` is given twice, as 0 and as 50"), "{ran:?}");
+    }
     let ran = sched(&["tree", "--set", "beta=3"]);
     assert!(ran.code == 2 && ran.err.contains("sets no parameter of a component"), "{ran:?}");
 }

@@ -72,6 +72,25 @@ impl Adjustment {
         }
     }
 
+    /// Checks that a text sets each parameter once.
+    ///
+    /// # Errors
+    /// All that it sets again.
+    pub(super) fn check_repetition(adjustments: &[Adjustment]) -> Result<(), Findings> {
+        let names =
+            |one: &Adjustment, other: &Adjustment| (&one.path, &one.setting.name) == (&other.path, &other.setting.name);
+        let again = |(place, adjustment): (usize, &Adjustment)| {
+            let first = adjustments[..place].iter().find(|first| names(first, adjustment))?;
+            let Adjustment { path, setting } = adjustment;
+            let (values, name) = ([&first.setting.value, &setting.value], &setting.name);
+            let parameter =
+                format!("`{}.{name}` is given twice, as {} and as {}", path.join("/"), values[0], values[1]);
+            Some(Finding::error(parameter).help("leave one of them out").code("policy::setting"))
+        };
+        let findings: Vec<Finding> = adjustments.iter().enumerate().filter_map(again).collect();
+        if findings.is_empty() { Ok(()) } else { Err(Findings::new("the parameters that are set", findings)) }
+    }
+
     /// Separates the name of a policy from what follows it: `tree-heft+mct.beta=2.0`. A sign within a value, as in
     /// `1e+3`, separates nothing.
     pub(super) fn split(name: &str) -> (&str, Vec<String>) {

@@ -128,13 +128,15 @@ impl Source {
     /// [`Adjustment`].
     ///
     /// # Errors
-    /// If no shipped policy has this name, the file cannot be read, or a parameter is not written like one.
+    /// If no shipped policy has this name, the file cannot be read, or a parameter is not written like one, or twice.
     pub fn find(name_or_path: &str) -> Result<Source, Findings> {
         let (name, adjustments) = match Path::new(name_or_path).exists() {
             true => (name_or_path, Vec::new()),
             false => Adjustment::split(name_or_path),
         };
-        let adjustments = adjustments.iter().map(|text| Adjustment::parse(text)).collect::<Result<_, _>>()?;
+        let adjustments: Vec<Adjustment> =
+            adjustments.iter().map(|text| Adjustment::parse(text)).collect::<Result<_, _>>()?;
+        Adjustment::check_repetition(&adjustments)?;
         Ok(Source { adjustments, ..Source::of_text(name)? })
     }
 

@@ -118,3 +118,16 @@ fn settings_stand_behind_the_name_of_a_policy() {
     );
     assert!(found("tree-heft+beta").is_err(), "that is the name of a policy, which does not exist");
 }
+
+#[test]
+fn a_parameter_is_set_once() {
+    let twice = Source::find("tree-heft+mct.beta=0+mct/prio.ntasks-threshold=9+mct.beta=50").expect_err("which?");
+    assert_snapshot!(twice.findings().iter().map(|finding| shown(finding)).collect::<Vec<_>>().join("\n"), @r"
+policy::setting
+
+  × `mct.beta` is given twice, as 0 and as 50
+  help: leave one of them out
+");
+    let narrower = Source::find("tree-heft+prio.ntasks-threshold=1+mct/prio.ntasks-threshold=2");
+    assert!(narrower.is_ok(), "a path may say more");
+}
