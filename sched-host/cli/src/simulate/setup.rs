@@ -35,8 +35,11 @@ pub(crate) struct Setup {
     #[arg(long, value_enum, default_value_t = PrioritiesOption::AsGiven)]
     priorities: PrioritiesOption,
 
-    /// Let kernels take other times than schedulers expect, such as spread=0.1,bias=cuda:1.3: `spread` is the standard
-    /// deviation, and each `bias` a factor for an architecture, a class of workers or a kind of task
+    /// Let kernels take other times than schedulers expect, such as spread=0.1,bias=cuda:1.3
+    ///
+    /// `spread` is the standard deviation of the logarithm of the factor by which a kernel takes longer: 0.1 is about
+    /// 10 %. Half of its variance is drawn once for each kind of task and class of workers, as the error of that model,
+    /// and half for each execution. Each `bias` is a factor for an architecture, a class of workers or a kind of task.
     #[arg(long, value_name = "NOISE", value_parser = noise)]
     noise: Option<Noise>,
 
