@@ -1,7 +1,8 @@
 //! Explanations: what happens to a task, and what the host knew of each child; and what a makespan consists of.
 
+use proptest::prelude::*;
 use sched_core::TaskId;
-use sched_host::graph::generate::{cholesky, independent, lu};
+use sched_host::graph::generate::{Layered, cholesky, independent, layered, lu};
 use sched_host::graph::{DataId, TaskGraph};
 use sched_host::runtime::ReadWrite;
 use sched_host::sim::platform::find;
@@ -269,9 +270,9 @@ fn the_links_of_a_chain_follow_each_other() {
             let trace = trace_of(&graph, &platform, policy);
             let chain = Chain::of(&trace).expect("tasks have run");
             assert_eq!(chain.total(), trace.end, "{policy}");
+            adds_up(&chain);
             for pair in chain.links.windows(2) {
                 let (before, link) = (&pair[0], &pair[1]);
-                assert!(link.begin - link.data - link.unassigned >= before.end, "{policy}: {pair:?}");
                 let id = |link: &Link| sched_host::graph::TaskId::of_submitted(link.task).expect("it is of the graph");
                 match link.behind {
                     Behind::Task => assert!(dependencies.predecessors(id(link)).contains(&id(before)), "{pair:?}"),
@@ -280,9 +281,36 @@ fn the_links_of_a_chain_follow_each_other() {
                 }
             }
             assert_eq!(chain.links[0].behind, Behind::Program);
-            let Parts { before, needed, in_the_way, data, unassigned } = chain.parts();
-            assert_eq!(before + needed + in_the_way + data + unassigned, chain.total(), "{policy}");
         }
+    }
+}
+
+/// The links leave out no time, and the parts are their sums.
+fn adds_up(chain: &Chain) {
+    for pair in chain.links.windows(2) {
+        assert_eq!(pair[1].begin - pair[1].data - pair[1].unassigned, pair[0].end, "{pair:?}");
+    }
+    let sum = |of: fn(&Link) -> u64| chain.links.iter().map(of).sum::<u64>();
+    let Parts { before, needed, in_the_way, data, unassigned } = chain.parts();
+    assert_eq!((data, unassigned), (sum(|link| link.data), sum(|link| link.unassigned)));
+    assert_eq!(needed + in_the_way, sum(|link| link.end - link.begin));
+    assert_eq!(before + needed + in_the_way + data + unassigned, chain.total());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn chains_of_random_graphs_leave_out_no_time(
+        (layers, width, seed) in (1..8_usize, 1..30_usize, any::<u64>()),
+        density in 0.0..0.5,
+        (platform, policy) in (0..2_usize, 0..4_usize),
+    ) {
+        let (length, bytes) = (Duration::from_micros(200), 1 << 20);
+        let graph = Arc::new(layered(Layered { layers, width, density, length, bytes, seed }));
+        let platform = Arc::new(find(["cpu9-gpu3", "numa-2x12"][platform]).expect("it is shipped"));
+        let trace = trace_of(&graph, &platform, ["tree-eager", "tree-ws", "tree-heft", "tree-random"][policy]);
+        adds_up(&Chain::of(&trace).expect("tasks have run"));
     }
 }
 
@@ -315,9 +343,8 @@ fn a_real_run_has_a_chain_too() {
     runtime.wait_all().expect("no kernel fails");
     let trace = runtime.take_trace().expect("it is recorded");
     let chain = Chain::of(&trace).expect("tasks have run");
-    let Parts { before, needed, in_the_way, data, unassigned } = chain.parts();
-    assert_eq!((chain.total(), before + needed + in_the_way + data + unassigned), (trace.end, trace.end));
-    assert!(!chain.links.is_empty());
+    adds_up(&chain);
+    assert_eq!(chain.total(), trace.end);
 }
 
 #[test]
@@ -346,8 +373,8 @@ makespan 0.038506 s, a chain of 7 tasks, each as soon as the one before had ende
 
 BEGIN (S)  TASK       WORKER  LENGTH (S)  BEHIND   DATA (S)  UNASSIGNED (S)
  0.000846  potrf(0)   gpu 9     0.007814  program  0.000846        0.000000
- 0.010330  trsm(2,0)  gpu 10    0.003730  task     0.001669        0.000000
- 0.015256  syrk(2,0)  gpu 10    0.001173  task     0.001194        0.000001
+ 0.010330  trsm(2,0)  gpu 10    0.003730  task     0.001669        0.000001
+ 0.015256  syrk(2,0)  gpu 10    0.001173  task     0.001194        0.000002
  0.016430  potrf(1)   gpu 10    0.007814  worker   0.000000        0.000000
  0.024923  trsm(2,1)  gpu 9     0.003730  task     0.000679        0.000000
  0.029507  syrk(2,1)  gpu 9     0.001173  task     0.000853        0.000001

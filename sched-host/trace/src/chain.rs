@@ -29,7 +29,8 @@ pub struct Chain {
     pub links: Vec<Link>,
 }
 
-/// A task of a chain. Times are in nanoseconds.
+/// A task of a chain. Times are in nanoseconds. From the end of the one before to the begin of this one, all time is in
+/// `unassigned` or in `data`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
     /// The task.
@@ -38,7 +39,7 @@ pub struct Link {
     pub worker: WorkerId,
     /// What it waited for last, apart from data and from the scheduler.
     pub behind: Behind,
-    /// Time after that in which it was not with a worker.
+    /// Time after that in which it was not with a worker, including that until it was ready.
     pub unassigned: u64,
     /// Time after that in which its worker waited for its data.
     pub data: u64,
@@ -107,25 +108,35 @@ impl Chain {
             (task, on) = (*next, &earlier[..]);
         }
         links.reverse();
-        Some(Chain { links })
+        let mut chain = Chain { links };
+        chain.close_gaps();
+        Some(chain)
+    }
+
+    /// Counts the time until a task is ready as unassigned: the end of the one before it has yet to be seen.
+    fn close_gaps(&mut self) {
+        let mut end = None;
+        for link in &mut self.links {
+            if let Some(end) = end {
+                let gap = link.begin.saturating_sub(end);
+                link.data = link.data.min(gap);
+                link.unassigned = gap - link.data;
+            }
+            end = Some(link.end);
+        }
     }
 
     /// The parts of the time until its end.
     #[must_use]
     pub fn parts(&self) -> Parts {
-        let mut parts = Parts::default();
-        let mut now = 0;
+        let before = self.links.first().map_or(0, |first| first.begin - first.data - first.unassigned);
+        let mut parts = Parts { before, ..Parts::default() };
         for (place, link) in self.links.iter().enumerate() {
-            let waited = link.data + link.unassigned;
-            // Before a later one, the end of a task has yet to be seen.
-            let between = (link.begin - waited).saturating_sub(now);
-            *if place == 0 { &mut parts.before } else { &mut parts.unassigned } += between;
             parts.data += link.data;
             parts.unassigned += link.unassigned;
             let next = self.links.get(place + 1).map(|next| next.behind);
             let took = link.end - link.begin;
             *if next == Some(Behind::Worker) { &mut parts.in_the_way } else { &mut parts.needed } += took;
-            now = link.end;
         }
         parts
     }
