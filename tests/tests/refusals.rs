@@ -107,5 +107,6 @@ fn values_and_kernels_that_do_not_fit_are_explained() {
     let platform = written(folder.path(), "speed.kdl", speed).display().to_string();
     let graph = written(folder.path(), "graph.json", graph).display().to_string();
     let ran = sched(&["simulate", &graph, "--platform", &platform]);
-    refused(&ran, &["cannot run `task`", "its kernel `*` has no time"]);
+    refused(&ran, &["cannot run `task`", "which has no operations", "a speed (`gflops`) is for tasks with operations"]);
+    assert!(!ran.err.contains("add `kernel"), "it has one: {}", ran.err);
 }

@@ -47,7 +47,7 @@ pub enum SimError {
     },
     /// The data at home on a memory node does not fit there.
     #[error("the data of the graph takes {needed} bytes of the memory `{memory}`, which has {capacity}")]
-    #[diagnostic(help("use fewer or smaller tiles, or a platform with a larger memory"))]
+    #[diagnostic(help("use fewer or smaller tiles, files or arrays, or a platform with a larger memory"))]
     Data {
         /// Name of the memory.
         memory: String,
@@ -58,9 +58,7 @@ pub enum SimError {
     },
     /// A task needs more memory than its node has, and so it does on the nodes of all workers that can execute it.
     #[error("task {} needs {needed} bytes of the memory `{memory}`, which has room for {capacity} beside the data at home there", number(*.task))]
-    #[diagnostic(help(
-        "use smaller tiles, a platform with a larger memory, or one with other workers that can execute it"
-    ))]
+    #[diagnostic(help("use smaller tiles, files or arrays, a larger memory, or other workers that can execute it"))]
     Task {
         /// Number of the task.
         task: u32,
@@ -220,8 +218,22 @@ pub struct Unknown {
     pub tasks: usize,
     /// Number of the first of them.
     pub first: usize,
-    /// Whether the platform knows the kind, though not for such tasks.
-    pub known: bool,
+    /// What the platform lacks for the first of them.
+    pub lack: Lack,
+}
+
+/// What a platform lacks to run a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Lack {
+    /// A kernel for its kind.
+    Kernel,
+    /// A time without operations: the kernel has a speed, and the task no operations.
+    Time,
+    /// A time for its footprint.
+    Footprint,
+    /// A time on every class of some architecture that has workers.
+    Class,
 }
 
 /// Tasks of one kind that no worker may execute.
@@ -249,7 +261,12 @@ impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.tasks == 1 { "" } else { "s" };
         write!(f, "`{}` ({} task{plural}, first task {}", self.kind, self.tasks, self.first + 1)?;
-        f.write_str(if self.known { ": no time for its size, footprint or operations)" } else { ")" })
+        f.write_str(match self.lack {
+            Lack::Kernel => ")",
+            Lack::Time => ", which has no operations)",
+            Lack::Footprint => ", whose footprint has no time)",
+            Lack::Class => ", without a time on all workers of an architecture)",
+        })
     }
 }
 
@@ -259,19 +276,30 @@ fn list(unknown: &[Unknown]) -> String {
 
 fn kernel_help(unknown: &[Unknown], kinds: &[String]) -> String {
     let known = kinds.iter().map(String::as_str);
-    let mut help = unknown.iter().filter(|unknown| !unknown.known).filter_map(|unknown| {
+    let has = |lack: Lack| unknown.iter().any(|unknown| unknown.lack == lack);
+    let mut help = unknown.iter().filter(|unknown| unknown.lack == Lack::Kernel).filter_map(|unknown| {
         let name = closest(&unknown.kind, known.clone())?;
         Some(format!("did you mean `{name}` for `{}`?", unknown.kind))
     });
     let meant = help.by_ref().collect::<Vec<_>>().join(" ");
     let names = known.clone().collect::<Vec<_>>().join(", ");
-    let meant = if meant.is_empty() { String::new() } else { format!("{meant}\n") };
-    let known = match (names.is_empty(), unknown.iter().all(|unknown| unknown.known)) {
-        (false, _) => format!("it knows: {names}"),
-        (true, true) => "its kernel `*` has no time for these tasks: a speed is for tasks with operations".to_owned(),
-        (true, false) => "it has no kernels".to_owned(),
-    };
-    format!("{meant}add `kernel \"name\" {{ on \"class\" time=\"3 ms\" }}` to the platform; {known}")
+    let known = if names.is_empty() { "it has no kernels".to_owned() } else { format!("it knows: {names}") };
+    let of = |lack: Lack, help: &str| has(lack).then(|| help.to_owned());
+    let lines = [
+        (!meant.is_empty()).then_some(meant),
+        of(Lack::Kernel, &format!("add `kernel \"name\" {{ on \"class\" time=\"3 ms\" }}` to the platform; {known}")),
+        of(
+            Lack::Time,
+            "a speed (`gflops`) is for tasks with operations: give the tasks `flops`, or the kernel a time: \
+             `on \"class\" time=\"3 ms\"`",
+        ),
+        of(Lack::Footprint, "the models have no measurement of this footprint: measure tasks with such data, too"),
+        of(
+            Lack::Class,
+            "give the kind a time on each class of an architecture: `kernel \"name\" { on \"class\" time=\"3 ms\" }`",
+        ),
+    ];
+    lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 fn idle(without_workers: &[String]) -> String {

@@ -2,8 +2,8 @@
 //! simulation.
 
 use super::SimError;
-use super::error::Unknown;
-use super::platform::{Kernels, Platform};
+use super::error::{Lack, Unknown};
+use super::platform::{KernelTime, Kernels, Platform};
 use sched_core::{Arch, ArchSet, WorkerId};
 use sched_graph::{KindId, Task, TaskGraph, TaskId};
 use smallvec::SmallVec;
@@ -123,12 +123,11 @@ impl Lengths {
             lengths.row_of.push(row);
             let kind = graph.kind_of(task);
             if kind.runs && lengths.archs(row).is_empty() {
-                let known = || platform.kernels.knows(&kind.name);
                 let entry = unknown.entry(task.kind).or_insert_with(|| Unknown {
                     kind: kind.name.clone(),
                     tasks: 0,
                     first: id.index(),
-                    known: known(),
+                    lack: lack(platform, &kind.name, task, &workers_by_class),
                 });
                 entry.tasks += 1;
             }
@@ -231,6 +230,22 @@ impl Lengths {
     /// Shortest execution time of a task on any worker; 0 if none can run it.
     pub(super) fn shortest(&self, task: TaskId) -> u64 {
         self.shortest[self.row(task).index()]
+    }
+}
+
+/// What the platform lacks for a task of this kind, which none of its workers can run.
+fn lack(platform: &Platform, kind: &str, task: &Task, workers_by_class: &[u32]) -> Lack {
+    if !platform.kernels.knows(kind) {
+        return Lack::Kernel;
+    }
+    let classes = (0..platform.classes.len()).filter(|class| workers_by_class[*class] > 0);
+    let times = || classes.clone().filter_map(|class| platform.kernels.get(kind, class));
+    if task.flops <= 0.0 && times().any(|time| matches!(time, KernelTime::Rate { .. })) {
+        Lack::Time
+    } else if task.footprint.is_some() && times().any(|time| matches!(time, KernelTime::History { .. })) {
+        Lack::Footprint
+    } else {
+        Lack::Class
     }
 }
 

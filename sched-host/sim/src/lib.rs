@@ -54,7 +54,7 @@ mod specs;
 mod tests;
 
 pub use context::{Context, When};
-pub use error::{Nowhere, SimError, Unknown};
+pub use error::{Lack, Nowhere, SimError, Unknown};
 pub use noise::Noise;
 pub use outcome::{ContextStats, LinkStats, MemoryStats, SimOutcome, Swapped, WorkerStats};
 pub use platform::Platform;

@@ -1,8 +1,8 @@
-use super::platform::find;
+use super::platform::{KernelTime, find};
 use super::*;
 use sched_graph::generate::cholesky;
 use sched_graph::priorities::Priorities;
-use sched_graph::{AccessMode, Datum, Task};
+use sched_graph::{AccessMode, Datum, KindId, Task};
 use sched_policy::library;
 use sched_trace::{Digest, EventLog};
 use sched_tree::Part;
@@ -97,6 +97,46 @@ fn data_that_a_task_names_several_times_takes_memory_once() {
             Err(error) => panic!("{size}: {error}"),
         }
     }
+}
+
+#[test]
+fn the_help_for_tasks_that_cannot_run_fits_what_the_platform_lacks() {
+    let text = r#"platform "p" {
+        memory "ram"
+        workers "big" arch="cpu" memory="ram"
+        workers "little" arch="cpu" memory="ram"
+        kernel "speedy" { on "big" gflops=2.0; on "little" gflops=1.0; }
+        kernel "partial" { on "big" time="1 ms"; }
+    }"#;
+    let mut platform = Platform::parse("p.kdl", text).expect("it is sound");
+    let history = KernelTime::History { times: [(7, Duration::from_millis(1))].into(), measured: Vec::new() };
+    (0..2).for_each(|class| platform.kernels.set("measured", class, history.clone()));
+    let platform = Arc::new(platform);
+    let refused = |task: fn(KindId) -> Task, kind: &str| {
+        let mut graph = TaskGraph::new("one task");
+        let kind = graph.add_kind(kind);
+        graph.add_task(task(kind));
+        let simulation = Simulation::new(graph, Arc::clone(&platform)).registry(Registry::compiled_in().into());
+        let error = simulation.run().expect_err("nobody can run it");
+        format!("{error}\n{}", miette::Diagnostic::help(&error).expect("there is a help"))
+    };
+    insta::assert_snapshot!(refused(Task::new, "speedy"), @r#"
+    the platform `p` cannot run `speedy` (1 task, first task 1, which has no operations)
+    a speed (`gflops`) is for tasks with operations: give the tasks `flops`, or the kernel a time: `on "class" time="3 ms"`
+    "#);
+    insta::assert_snapshot!(refused(Task::new, "partial"), @r#"
+    the platform `p` cannot run `partial` (1 task, first task 1, without a time on all workers of an architecture)
+    give the kind a time on each class of an architecture: `kernel "name" { on "class" time="3 ms" }`
+    "#);
+    insta::assert_snapshot!(refused(|kind| Task { footprint: Some(8), ..Task::new(kind) }, "measured"), @"
+    the platform `p` cannot run `measured` (1 task, first task 1, whose footprint has no time)
+    the models have no measurement of this footprint: measure tasks with such data, too
+    ");
+    insta::assert_snapshot!(refused(Task::new, "sped"), @r#"
+    the platform `p` cannot run `sped` (1 task, first task 1)
+    did you mean `speedy` for `sped`?
+    add `kernel "name" { on "class" time="3 ms" }` to the platform; it knows: measured, partial, speedy
+    "#);
 }
 
 #[test]
