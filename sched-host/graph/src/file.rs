@@ -42,8 +42,9 @@ pub enum FileFormat {
     ///
     /// Tasks are submitted in their `SubmitOrder`, those without one first; they wait for each other as their handles
     /// and modes ask, and as `DependsOn` says. The kind of a task is its `Model`. Records without a `WorkerId` had no
-    /// codelet: they become tasks without work. Numbers missing from the `SubmitOrder`, which StarPU's replay fills
-    /// with empty tasks, stay missing.
+    /// codelet: they become tasks without work. A gap between the numbers of two of them, which StarPU's replay fills
+    /// with empty tasks, is an error: without the missing tasks others would begin too early. In traces of several
+    /// processes gaps are not looked for.
     TasksRec,
     /// Workflows in JSON, schemas 1.5 and 1.6, from WfCommons and others. Of an unknown one, what these have too is
     /// read, with a [warning](read_with_warnings).

@@ -1,4 +1,5 @@
-//! StarPU's `tasks.rec`, as its replay reads it.
+//! StarPU's `tasks.rec`, as its replay reads it, except that a gap in `SubmitOrder` is an error. The replay fills gaps
+//! with empty tasks, so that others begin too early and a damaged trace looks like a whole one.
 
 mod record;
 
