@@ -298,6 +298,12 @@ fn goals_of_contexts_come_from_options_and_from_a_file() {
     let error = &error["error"]["errors"];
     assert_eq!((&error[0]["line"], &error[0]["column"]), (&2.into(), &5.into()), "{wrong:?}");
     assert_eq!(error[0]["message"], "context `a` has the share 1.5; it is more than 0, and at most 1");
+    let run = ["run", "cholesky", "--workers", "2", "--json", "--context"];
+    for (words, workers) in [(&words[..], 24), (&[&run[..5], &SMALL, &run[5..]].concat(), 2)] {
+        let many = sched(&[words, &["a:share=0.5,min=30"]].concat());
+        let said = format!("context `a` has at least 30 workers, and all governed contexts have {workers}");
+        assert!(many.code == 1 && many.err.contains(&said), "{many:?}");
+    }
     let missing = sched(&[&words[..], &["a", "--goals", "no-such-file.kdl"]].concat());
     assert!(missing.code == 1 && missing.err.contains("the goals `no-such-file.kdl` cannot be read"), "{missing:?}");
 }

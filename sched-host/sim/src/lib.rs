@@ -304,7 +304,13 @@ impl Simulation {
         }
         let names: Vec<String> = contexts.iter().map(|context| context.name.clone()).collect();
         observer.contexts(&names);
-        let governed = self.goals.as_ref().map(|goals| goals.resolve(&names, true)).transpose()?;
+        let resolve = |goals: &Goals| {
+            let governed = goals.resolve(&names, true)?;
+            let mut pool = WorkerSet::new();
+            governed.iter().for_each(|context| pool.union_with(&contexts[*context].workers));
+            goals.check_minima(pool.len()).map(|()| governed)
+        };
+        let governed = self.goals.as_ref().map(resolve).transpose()?;
         // A large machine has many combined workers, and most policies have no leaf for any of them.
         let has_teams = |context: &Opening| has_team_leaves(&context.parts, platform.workers.len());
         let teams = !changes.is_empty() || governed.is_some() || contexts.iter().any(has_teams);

@@ -7,7 +7,7 @@ use sched_core::{Time, WorkerId, WorkerSet};
 use sched_trace::Event;
 use sched_tree::hypervisor::{Goals, Governance, Governed, Hypervisor, Progress};
 use sched_tree::{Phase, Services, Slot};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::*;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -48,13 +48,15 @@ impl Submitter {
     /// ```
     ///
     /// # Errors
-    /// [`ContextError::Goals`] if the goals are wrong or name a context that does not exist, and
-    /// [`ContextError::Thread`] if no thread could be started.
+    /// [`ContextError::Goals`] if the goals are wrong, name a context that does not exist or ask for more workers than the
+    /// contexts have, and [`ContextError::Thread`] if no thread could be started.
     pub fn govern(&self, goals: Goals) -> Result<Governor, ContextError> {
         let contexts = self.contexts();
         let names: Vec<String> = contexts.iter().map(|context| context.name().to_owned()).collect();
         let governed = goals.resolve(&names, false).map_err(ContextError::Goals)?;
         let contexts: Vec<SchedContext> = governed.into_iter().map(|number| contexts[number].clone()).collect();
+        let pool: BTreeSet<u32> = contexts.iter().flat_map(SchedContext::workers).collect();
+        goals.check_minima(pool.len()).map_err(ContextError::Goals)?;
         let speeds = self.core.facts.iter().map(|facts| facts.relative_speedup).collect();
         let hypervisor = Hypervisor::new(goals, speeds);
         let (stop, stopped) = channel();

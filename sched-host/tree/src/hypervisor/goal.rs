@@ -214,6 +214,20 @@ impl Goals {
         }
         found(findings).map(|()| places)
     }
+
+    /// Checks the minima against the number of workers that the governed contexts have together. Without any there is
+    /// no check: an application may add them later.
+    ///
+    /// # Errors
+    /// All minima that are larger.
+    pub fn check_minima(&self, workers: usize) -> Result<(), Findings> {
+        let wrong = self.contexts.iter().filter(|context| workers > 0 && context.min > workers);
+        let finding = |GovernedContext { name, min, .. }: &GovernedContext| {
+            let text = format!("context `{name}` has at least {min} workers, and all governed contexts have {workers}");
+            Finding::error(text).help("lower `min`, or give the contexts more workers").code("goals::value")
+        };
+        found(wrong.map(finding).collect())
+    }
 }
 
 /// What is wrong with goals.

@@ -404,6 +404,18 @@ fn goals_name_contexts_that_exist() {
     assert_eq!(right.resolve(&known, false).expect("it is right"), [1]);
 }
 
+#[test]
+fn a_context_cannot_have_more_workers_than_there_are() {
+    let goals = Goals::new()
+        .context(GovernedContext::new("solver").bounds(4, 8))
+        .context(GovernedContext::new("report").bounds(3, 3));
+    assert!(goals.check_minima(4).is_ok(), "contexts may share workers");
+    let wrong = goals.check_minima(3).expect_err("there are three");
+    let messages: Vec<&str> = wrong.findings().iter().map(sched_text::Finding::message).collect();
+    assert_eq!(messages, ["context `solver` has at least 4 workers, and all governed contexts have 3"]);
+    assert!(goals.check_minima(0).is_ok(), "workers may be added later");
+}
+
 /// Contexts with their workers, whether they have tasks, what these need, and goals.
 fn cases() -> impl Strategy<Value = (Fake, Goals)> {
     let context = (
