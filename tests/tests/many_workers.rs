@@ -10,7 +10,7 @@ use sched_host::graph::TaskGraph;
 use sched_host::graph::generate::{cholesky, fork_join, independent};
 use sched_host::sim::{Platform, Simulation};
 use sched_host::trace::{Event, Observer};
-use sched_host::tree::{Claims, Ledger, NodeId, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
+use sched_host::tree::{Claims, Ledger, NodeId, Part, Phase, Slot, SlotId, Tree, Unplaced, WorkerFacts};
 use sched_tests::fake_services::FakeServices;
 use sched_tests::stock;
 use std::sync::atomic::Ordering::*;
@@ -25,7 +25,7 @@ fn over(
     lengths: Vec<Estimate>,
 ) -> (Tree, Arc<Ledger>, Arc<FakeServices<Vec<Estimate>>>) {
     let part = |component, name: &str, children: Vec<(NodeId, String)>, workers: WorkerSet, worker| Part {
-        component,
+        component: Unplaced::new(component, None),
         name: name.to_owned(),
         plugin: "test".to_owned(),
         path: name.to_owned(),

@@ -2,7 +2,7 @@
 
 use sched_core::{Arity, Component, LogLevel, Node, Params, Push, Refusal, Refused, Task, WorkerId, WorkerSet, adapt};
 use sched_host::plugin::{FileState, Registry};
-use sched_host::tree::{Claims, Ledger, NodeId, Part, Tree, WorkerFacts};
+use sched_host::tree::{Claims, Ledger, NodeId, Part, Tree, Unplaced, WorkerFacts};
 use sched_tests::fake_services::{FakeServices, Request};
 use sched_tests::fixtures::{self, Profile, stock_plugin};
 use sched_tests::plugin_folder::{LIFO, fixture_folder, folder_of, load};
@@ -25,7 +25,7 @@ impl Component for Leaf {
 fn order(registry: &Registry) -> (Vec<u64>, Vec<Request>) {
     let registered = registry.components().next().unwrap();
     let part = |component, name: &str, children| Part {
-        component,
+        component: Unplaced::new(component, None),
         name: name.to_owned(),
         plugin: registered.plugin().to_string(),
         path: name.to_owned(),

@@ -6,7 +6,7 @@ use sched_components::worker::{Combined, Simple};
 use sched_core::{Arch, Build, MemoryNode, Params, WorkerId, WorkerSet, adapt};
 use sched_host::tree::combined::CombinedWorkers;
 use sched_host::tree::seat::{DeferredWake, Seat, Seated, Work};
-use sched_host::tree::{Claims, Ledger, NodeId, Part, Phase, Services, Slot, SlotId, Tree, WorkerFacts};
+use sched_host::tree::{Claims, Ledger, NodeId, Part, Phase, Services, Slot, SlotId, Tree, Unplaced, WorkerFacts};
 use sched_tests::fake_services::{FakeServices, Request};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
@@ -75,7 +75,10 @@ fn part<C: Build>(children: &[u32], worker: Option<u32>) -> Part {
     let info = C::INFO.describe();
     let workers = worker.map_or_else(|| WorkerSet::first(6), |worker| [WorkerId(worker)].into_iter().collect());
     Part {
-        component: adapt(C::build(&Params::defaults(C::INFO.declared_params())).expect("defaults are sound")),
+        component: Unplaced::new(
+            adapt(C::build(&Params::defaults(C::INFO.declared_params())).expect("defaults are sound")),
+            None,
+        ),
         name: info.name.clone(),
         plugin: "test".to_owned(),
         path: format!("{} {worker:?}", info.name),

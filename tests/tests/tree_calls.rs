@@ -7,7 +7,9 @@ use sched_core::{
     Arch, Build, BuildError, Child, Component, Family, Info, MemoryNode, Node, Param, Params, Refused, Task, Value,
     WorkerId, WorkerSet, adapt,
 };
-use sched_host::tree::{Claims, FaultKind, Ledger, NodeId, NodeNumber, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
+use sched_host::tree::{
+    Claims, FaultKind, Ledger, NodeId, NodeNumber, Part, Phase, Slot, SlotId, Tree, Unplaced, WorkerFacts,
+};
 use sched_tests::bad::{Bad, Deal};
 use sched_tests::fake_services::FakeServices;
 use sched_tests::hold::Hold;
@@ -21,7 +23,7 @@ fn part<C: Build>(path: &str, params: &[(&str, Value)], children: &[u32], worker
     params.iter().for_each(|(name, value)| values.set(name, value.clone()));
     let workers = worker.map_or_else(|| WorkerSet::first(2), |worker| [WorkerId(worker)].into_iter().collect());
     Part {
-        component: adapt(C::build(&values).expect("the parameters are sound")),
+        component: Unplaced::new(adapt(C::build(&values).expect("the parameters are sound")), None),
         name: C::INFO.name().to_owned(),
         plugin: "test".to_owned(),
         path: path.to_owned(),

@@ -4,7 +4,7 @@ use super::WORKERS;
 use proptest::prelude::*;
 use sched_core::*;
 use sched_host::plugin::Registry;
-use sched_host::tree::{Claims, NodeId, Part};
+use sched_host::tree::{Claims, NodeId, Part, Unplaced};
 use std::sync::Arc;
 
 /// A tree to be; its leaves are for worker after worker, or for two of them together.
@@ -77,7 +77,7 @@ impl Maker {
         }
         let id = NodeId::at(self.parts.len());
         self.parts.push(Part {
-            component: component.build(&params).expect("the parameters are sound"),
+            component: Unplaced::new(component.build(&params).expect("the parameters are sound"), None),
             name: name.to_owned(),
             plugin: "test".to_owned(),
             path: format!("{} {name}", id.0),
