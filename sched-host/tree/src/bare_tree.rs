@@ -8,6 +8,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+/// A tree did not give back what was pushed into it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{}", not_given_text(*.pushed, *.given))]
+pub struct NotGivenBack {
+    /// Number of tasks that were pushed.
+    pub pushed: u32,
+    /// Number of tasks that it gave.
+    pub given: u32,
+}
+
+fn not_given_text(pushed: u32, given: u32) -> String {
+    match pushed {
+        1 => "the tree did not give back the task that was pushed into it".to_owned(),
+        _ => format!("the tree gave back {given} of the {pushed} tasks that were pushed into it"),
+    }
+}
+
 /// A tree in which the caller acts as every worker.
 pub struct BareTree {
     tree: Tree,
@@ -82,15 +99,16 @@ impl BareTree {
 
     /// Pushes a task into the root and pulls it for worker 0, `pairs` times.
     ///
-    /// # Panics
+    /// # Errors
     /// If the tree does not return the task, so that the measurement would be invalid.
-    pub fn pairs(&self, pairs: u32) {
+    pub fn pairs(&self, pairs: u32) -> Result<(), NotGivenBack> {
         let slot = self.ledger.slot(SlotId(0));
         for _ in 0..pairs {
             self.tree.push(slot, Some(WorkerId(0)), None);
-            let pulled = self.tree.pull(WorkerId(0)).expect("the tree gives back what it was given");
+            let pulled = self.tree.pull(WorkerId(0)).ok_or(NotGivenBack { pushed: 1, given: 0 })?;
             pulled.set_phase(Phase::Waiting);
         }
+        Ok(())
     }
 
     /// Pushes tasks and pulls what the tree gives, for each worker in turn, whether the tree gives tasks back or not.
@@ -121,10 +139,9 @@ impl BareTree {
     /// Time to push `tasks` tasks into the root, one after the other, as an application submits them. The time to pull
     /// them out again is not counted. Their number is limited to the slots of a new ledger.
     ///
-    /// # Panics
+    /// # Errors
     /// If the tree does not return every task, so that the measurement would be invalid.
-    #[must_use]
-    pub fn pushes(&self, tasks: u32) -> Duration {
+    pub fn pushes(&self, tasks: u32) -> Result<Duration, NotGivenBack> {
         let slots: Vec<&Slot> = self.ledger.slots().take(tasks as usize).collect();
         let began = Instant::now();
         for slot in &slots {
@@ -134,7 +151,7 @@ impl BareTree {
         let of_worker = |worker| std::iter::from_fn(move || self.tree.pull(worker));
         let pulled = (0..self.workers).map(WorkerId).flat_map(of_worker);
         let given_back = pulled.map(|slot| slot.set_phase(Phase::Waiting)).count();
-        assert_eq!(given_back, slots.len(), "the tree gives back what it was given");
-        took
+        let [pushed, given] = [slots.len(), given_back].map(|count| count as u32);
+        if pushed == given { Ok(took) } else { Err(NotGivenBack { pushed, given }) }
     }
 }

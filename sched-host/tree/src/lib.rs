@@ -48,7 +48,7 @@ mod wake_routes;
 mod witness;
 
 pub use attended::Unplaced;
-pub use bare_tree::BareTree;
+pub use bare_tree::{BareTree, NotGivenBack};
 pub use breach::Breach;
 pub use claims::{Claims, Declaration, Silence};
 pub use fault::{Fault, FaultKind};

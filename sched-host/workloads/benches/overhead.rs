@@ -23,7 +23,8 @@ fn graphs(criterion: &mut Criterion) {
             let contest = Contest::new(builder, workers, shape, TASKS).expect("a runtime with compiled-in components");
             let mut group = criterion.benchmark_group(format!("{shape}, {workers} workers"));
             group.throughput(Throughput::Elements(contest.tasks() as u64)).sample_size(20);
-            group.bench_function("tree-eager", |bencher| bencher.iter_custom(|times| repeat(times, || contest.ours())));
+            let ours = || contest.ours().expect("no run stalls");
+            group.bench_function("tree-eager", |bencher| bencher.iter_custom(|times| repeat(times, ours)));
             group.bench_function("rayon", |bencher| bencher.iter_custom(|times| repeat(times, || contest.rayon())));
             group.bench_function("deque", |bencher| bencher.iter_custom(|times| repeat(times, || contest.floor())));
             group.finish();
@@ -39,7 +40,7 @@ fn push_and_pull(criterion: &mut Criterion) {
         criterion.bench_function(&format!("push and pull, {policy}"), |bencher| {
             bencher.iter_custom(|times| {
                 let began = Instant::now();
-                tree.pairs(u32::try_from(times).unwrap_or(u32::MAX));
+                tree.pairs(u32::try_from(times).unwrap_or(u32::MAX)).expect("the tree gives tasks back");
                 began.elapsed()
             });
         });

@@ -7,6 +7,7 @@ mod calibration;
 mod cholesky;
 mod decision;
 mod device;
+mod error;
 mod granularity;
 mod network;
 mod peers;
@@ -21,12 +22,13 @@ pub use decision::{DecisionBench, DecisionResult, decision_bench};
 pub use device::{
     CopyOverlap, DeviceBench, DeviceBenchError, DeviceBenchReport, DeviceCholesky, KernelRate, device_bench,
 };
+pub use error::BenchError;
 pub use granularity::{Granularity, GranularityPeers, GranularityResult, Pattern, granularity};
 pub use network::{NetworkFigures, network};
 pub use shapes::Shape;
 pub use simulation::{SimulationBench, SimulationResult, simulation_bench};
 
-use sched_runtime::{Builder, Codelet, Handle, Read, ReadWrite, Recording, Runtime, StartError, SubmitError};
+use sched_runtime::{Builder, Codelet, Handle, Read, ReadWrite, Recording, RunError, Runtime, StartError, SubmitError};
 use sched_tree::BareTree;
 use sched_tree::plugin::Registry;
 use serde::Serialize;
@@ -101,15 +103,12 @@ pub struct OverheadReport {
 /// peer once.
 ///
 /// # Errors
-/// If a runtime does not start.
-///
-/// # Panics
-/// If a task of the benchmark is not executed: its figures would be worthless.
+/// If a runtime does not start, a run stalls, or a tree keeps tasks: there are no figures then.
 pub fn overhead(
     wanted: &Overhead,
     registry: &Arc<Registry>,
     mut progress: impl FnMut(f64),
-) -> Result<OverheadReport, StartError> {
+) -> Result<OverheadReport, BenchError> {
     let mut results = Vec::new();
     let steps = wanted.policies.len() * wanted.workers.len() * wanted.shapes.len();
     for workers in &wanted.workers {
@@ -132,7 +131,7 @@ fn measure(
     registry: &Arc<Registry>,
     workers: usize,
     shape: Shape,
-) -> Result<Vec<OverheadResult>, StartError> {
+) -> Result<Vec<OverheadResult>, BenchError> {
     let start = |policy: &String| {
         Contest::new(builder(registry, policy, workers, wanted.main_worker), workers, shape, wanted.tasks)
     };
@@ -142,7 +141,7 @@ fn measure(
     let (mut rayon, mut floor) = (Duration::MAX, Duration::MAX);
     for _ in 0..wanted.rounds.max(1) {
         for (least, contest) in ours.iter_mut().zip(&contests) {
-            *least = contest.ours().min(*least);
+            *least = contest.ours()?.min(*least);
         }
         rayon = rayon.min(first.rayon());
         floor = floor.min(first.floor());
@@ -244,10 +243,12 @@ impl Contest {
     /// Measures this runtime: each task names its data, and nothing is known beforehand, except where a recording is
     /// replayed.
     ///
+    /// # Errors
+    /// If the run stalls.
+    ///
     /// # Panics
     /// If a task is not executed exactly once.
-    #[must_use]
-    pub fn ours(&self) -> Duration {
+    pub fn ours(&self) -> Result<Duration, RunError> {
         let executed = || self.runtime.stats().iter().map(|worker| worker.tasks).sum::<u64>();
         let before = executed();
         let began = Instant::now();
@@ -273,10 +274,10 @@ impl Contest {
                 self.runtime.replay(recording).expect("the last replay has ended");
             }
         }
-        self.runtime.wait_all().expect("empty tasks end well");
+        self.runtime.wait_all()?;
         let took = began.elapsed();
         assert_eq!(executed() - before, self.tasks() as u64, "every task is executed once");
-        took
+        Ok(took)
     }
 
     /// Measures rayon's `scope.spawn`.
@@ -293,15 +294,15 @@ impl Contest {
 }
 
 /// Measures a row for each policy.
-fn measure_pairs(wanted: &Overhead, registry: &Arc<Registry>) -> Result<Vec<PushPullResult>, StartError> {
+fn measure_pairs(wanted: &Overhead, registry: &Arc<Registry>) -> Result<Vec<PushPullResult>, BenchError> {
     const PAIRS: u32 = 20_000;
     let start = |policy: &String| builder(registry, policy, 1, false).bare_tree();
     let trees = wanted.policies.iter().map(start).collect::<Result<Vec<BareTree>, StartError>>()?;
     let (mut least, mut floor) = (vec![Duration::MAX; trees.len()], Duration::MAX);
     for _ in 0..wanted.rounds.max(1) {
-        for (least, tree) in least.iter_mut().zip(&trees) {
+        for ((least, tree), policy) in least.iter_mut().zip(&trees).zip(&wanted.policies) {
             let began = Instant::now();
-            tree.pairs(PAIRS);
+            tree.pairs(PAIRS).map_err(BenchError::of(policy))?;
             *least = began.elapsed().min(*least);
         }
         floor = floor.min(peers::deque_pairs(PAIRS));

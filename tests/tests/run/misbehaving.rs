@@ -4,15 +4,22 @@ use super::{SMALL, cholesky, path};
 use sched_tests::fixtures;
 use sched_tests::program::{self, Ran};
 use std::fs;
+use std::path::PathBuf;
+use tempfile::TempDir;
 
-/// Runs with the misbehaving component as the root.
-fn with_bad(component: &str, options: &[&str]) -> Ran {
-    let plugin = fixtures::plugin("misbehaving");
+/// A folder with the plugin that misbehaves, and a policy with this component of it as the root.
+fn bad_policy(component: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    std::os::unix::fs::symlink(&plugin, folder.path().join("misbehaving.so")).unwrap();
+    std::os::unix::fs::symlink(fixtures::plugin("misbehaving"), folder.path().join("misbehaving.so")).unwrap();
     let policy = folder.path().join("bad.kdl");
     fs::write(&policy, format!("policy \"bad\" {{ {component} {{ eager {{ each \"worker\" {{ worker }} }} }} }}\n"))
         .unwrap();
+    (folder, policy)
+}
+
+/// Runs with the misbehaving component as the root.
+fn with_bad(component: &str, options: &[&str]) -> Ran {
+    let (folder, policy) = bad_policy(component);
     let paths = ["--plugin-dir", path(folder.path()), "--policy", path(&policy)];
     cholesky(&[&SMALL[..], &["--workers", "2"], &paths, options].concat())
 }
@@ -77,6 +84,22 @@ fn a_run_of_a_comparison_that_stalls_is_named() {
     let ran = with_bad("hoarder", &["--quiet-period", "0.2", "--policy", "tree-eager"]);
     assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran:?}");
     assert!(ran.err.contains("bad.kdl, round 1 of 5") && ran.err.contains("the run has stalled"), "{ran:?}");
+}
+
+#[test]
+fn a_measurement_that_cannot_go_on_is_an_error_as_a_run_is() {
+    let (folder, policy) = bad_policy("hoarder");
+    let paths = ["--plugin-dir", path(folder.path()), "--policy", path(&policy), "--workers", "1"];
+    let bench = |words: &[&str]| program::sched(&[&["bench"], words, &paths[..]].concat());
+    for words in [
+        &["overhead", "--shape", "chain", "--tasks", "20"][..],
+        &["granularity", "--pattern", "stencil", "--steps", "4"],
+        &["cholesky", "--tiles", "3", "--tile-size", "16"],
+    ] {
+        let ran = bench(words);
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran:?}");
+        assert!(ran.err.contains("the run has stalled") && !ran.err.contains("panicked"), "{ran:?}");
+    }
 }
 
 #[test]

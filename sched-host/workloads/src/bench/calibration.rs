@@ -5,7 +5,7 @@ mod ranks;
 pub use ranks::calibrate_on_ranks;
 
 use super::device::bare::Bare;
-use super::{builder, peers};
+use super::{BenchError, builder, peers};
 use crate::linalg::Entries;
 use crate::workload::{Cholesky, Lu, Qr, Workload, WorkloadError};
 use sched_cluster::{Cluster, ClusterError};
@@ -93,6 +93,10 @@ pub enum CalibrationError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Run(#[from] RunError),
+    /// The tree keeps empty tasks.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Bench(#[from] BenchError),
     /// Ranks do not go on together.
     #[error(transparent)]
     Ranks(#[from] ClusterError),
@@ -171,17 +175,18 @@ impl Costs {
 }
 
 /// Half of a push and a pull through a tree.
-fn push_cost(wanted: &Calibration, registry: &Arc<Registry>) -> Result<Duration, StartError> {
+fn push_cost(wanted: &Calibration, registry: &Arc<Registry>) -> Result<Duration, CalibrationError> {
     const PAIRS: u32 = 20_000;
     let tree = builder(registry, &wanted.policy, 1, false).bare_tree()?;
-    let once = |_| {
-        let began = Instant::now();
-        tree.pairs(PAIRS);
-        began.elapsed()
-    };
     // The machine's clock and memory are warm then.
     peers::deque_pairs(PAIRS);
-    Ok((0..ROUNDS).map(once).min().unwrap_or_default() / PAIRS / 2)
+    let mut least = Duration::MAX;
+    for _ in 0..ROUNDS {
+        let began = Instant::now();
+        tree.pairs(PAIRS).map_err(BenchError::of(&wanted.policy))?;
+        least = began.elapsed().min(least);
+    }
+    Ok(least / PAIRS / 2)
 }
 
 /// Time to submit a task of a chain, and to execute one: by one thread, first one and then the other.

@@ -1,5 +1,6 @@
 //! The cost of a component's decision, by the number of its children.
 
+use super::BenchError;
 use sched_machine::topology::Topology;
 use sched_policy as policy;
 use sched_runtime::{Runtime, StartError};
@@ -45,15 +46,13 @@ const LENGTH: Duration = Duration::from_micros(100);
 /// expected length.
 ///
 /// # Errors
-/// If a tree cannot be built, because there is no such component, or it does not accept this many children.
-///
-/// # Panics
-/// If a component loses tasks: its figures would be worthless.
+/// If a tree cannot be built, because there is no such component, or it does not accept this many children; or if a
+/// component keeps or loses tasks: its figures would be worthless.
 pub fn decision_bench(
     wanted: &DecisionBench,
     registry: &Arc<Registry>,
     mut progress: impl FnMut(f64),
-) -> Result<Vec<DecisionResult>, StartError> {
+) -> Result<Vec<DecisionResult>, BenchError> {
     let mut trees = Vec::new();
     for component in &wanted.components {
         for children in &wanted.children {
@@ -62,8 +61,8 @@ pub fn decision_bench(
     }
     let rounds = wanted.rounds.max(1);
     for round in 0..rounds {
-        for (.., tree, least) in &mut trees {
-            *least = tree.pushes(TASKS).min(*least);
+        for (component, _, tree, least) in &mut trees {
+            *least = tree.pushes(TASKS).map_err(BenchError::of(component))?.min(*least);
         }
         progress((round + 1) as f64 / rounds as f64);
     }

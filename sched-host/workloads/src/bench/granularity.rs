@@ -12,9 +12,10 @@ mod peers;
 
 pub use pattern::Pattern;
 
+use super::BenchError;
 use kernel::{Grid, nanoseconds_per_iteration};
 use peers::Counters;
-use sched_runtime::{Codelet, Context, Handle, Read, Recording, Runtime, StartError, SubmitError, TaskRef, Write};
+use sched_runtime::{Codelet, Context, Handle, Read, Recording, RunError, Runtime, SubmitError, TaskRef, Write};
 use sched_tree::plugin::Registry;
 use serde::Serialize;
 use std::sync::Arc;
@@ -72,22 +73,22 @@ pub struct GranularityPeers {
 /// Measures everything, and reports the progress, from 0 to 1, to `progress`.
 ///
 /// # Errors
-/// If a runtime does not start.
+/// If a runtime does not start, or a run stalls.
 ///
 /// # Panics
-/// If a task is not executed, or before those that it waits for: the figures would be worthless.
+/// If a task is executed before those that it waits for: the figures would be worthless.
 pub fn granularity(
     wanted: &Granularity,
     registry: &Arc<Registry>,
     mut progress: impl FnMut(f64),
-) -> Result<Vec<GranularityResult>, StartError> {
+) -> Result<Vec<GranularityResult>, BenchError> {
     let mut results = Vec::new();
     let steps = wanted.workers.len() * wanted.patterns.len() * wanted.policies.len();
     for workers in wanted.workers.iter().copied() {
         for pattern in wanted.patterns.iter().copied() {
             let grid = Arc::new(Grid::new(pattern, wanted.width, wanted.steps));
             let measure = Measure { grid: &grid, workers, rounds: wanted.rounds.max(1) };
-            let peer_ns = measure.peers();
+            let peer_ns = measure.peers()?;
             for policy in &wanted.policies {
                 let runtime = super::builder(registry, policy, workers, wanted.main_worker).build()?;
                 let contest = Contest::new(&runtime, &grid);
@@ -96,9 +97,9 @@ pub fn granularity(
                     pattern,
                     workers,
                     policy: runtime.policy().to_owned(),
-                    data_ns: measure.metg(|| contest.by_data()),
-                    explicit_ns: measure.metg(|| contest.by_tasks()),
-                    replayed_ns: measure.metg(|| contest.replay(&recording)),
+                    data_ns: measure.metg(|| contest.by_data())?,
+                    explicit_ns: measure.metg(|| contest.by_tasks())?,
+                    replayed_ns: measure.metg(|| contest.replay(&recording))?,
                     peer_ns,
                 });
                 progress(results.len() as f64 / steps as f64);
@@ -116,28 +117,27 @@ struct Measure<'a> {
 }
 
 impl Measure<'_> {
-    fn peers(&self) -> GranularityPeers {
+    fn peers(&self) -> Result<GranularityPeers, RunError> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(self.workers).build().expect("a small pool of threads");
         let counters = Counters::new(self.grid);
-        GranularityPeers {
-            rayon: self.metg(|| peers::on_rayon(&pool, self.grid, &counters)),
-            floor: self.metg(|| peers::on_spinning_threads(self.workers, self.grid)),
-        }
+        Ok(GranularityPeers {
+            rayon: self.metg(|| Ok(peers::on_rayon(&pool, self.grid, &counters)))?,
+            floor: self.metg(|| Ok(peers::on_spinning_threads(self.workers, self.grid)))?,
+        })
     }
 
     /// METG(50 %) of a contender, in nanoseconds.
-    fn metg(&self, run: impl Fn() -> Duration) -> Option<f64> {
+    fn metg(&self, run: impl Fn() -> Result<Duration, RunError>) -> Result<Option<f64>, RunError> {
         let iteration = nanoseconds_per_iteration();
         least_granularity(|iterations| {
-            let once = |_| {
+            let mut least = Duration::MAX;
+            for _ in 0..self.rounds {
                 self.grid.restart(iterations);
-                let took = run();
+                least = run()?.min(least);
                 assert!(self.grid.is_done(), "every task is executed once");
-                took
-            };
-            let least = (0..self.rounds).map(once).min().unwrap_or(Duration::MAX);
+            }
             let granularity = least.as_nanos() as f64 * self.workers as f64 / self.grid.len() as f64;
-            Point { granularity, useful: f64::from(iterations) * iteration }
+            Ok(Point { granularity, useful: f64::from(iterations) * iteration })
         })
     }
 }
@@ -164,28 +164,28 @@ const MOST_ITERATIONS: u32 = 1 << 13;
 
 /// The granularity with an efficiency of one half, which grows with the number of iterations: between the two numbers
 /// that enclose it, and that differ by one or by at most 3 %, it is interpolated.
-fn least_granularity(measure: impl Fn(u32) -> Point) -> Option<f64> {
+fn least_granularity<E>(measure: impl Fn(u32) -> Result<Point, E>) -> Result<Option<f64>, E> {
     let is_enough = |point: &Point| point.excess() <= 0.0;
     let (mut few, mut below) = (0, None);
     let mut many = 32;
-    let mut above = measure(many);
+    let mut above = measure(many)?;
     while !is_enough(&above) {
         (few, below) = (many, Some(above));
         many *= 4;
         if many > MOST_ITERATIONS {
-            return None;
+            return Ok(None);
         }
-        above = measure(many);
+        above = measure(many)?;
     }
     while many - few > (many / 32).max(1) {
         let middle = few + (many - few) / 2;
-        let point = measure(middle);
+        let point = measure(middle)?;
         if is_enough(&point) { (many, above) = (middle, point) } else { (few, below) = (middle, Some(point)) }
     }
     // No iteration at all is never enough.
-    let below = below.unwrap_or_else(|| measure(0));
+    let below = below.map_or_else(|| measure(0), Ok)?;
     let part = below.excess() / (below.excess() - above.excess());
-    Some(below.granularity + part * (above.granularity - below.granularity))
+    Ok(Some(below.granularity + part * (above.granularity - below.granularity)))
 }
 
 /// Place of a task in the grid.
@@ -289,14 +289,14 @@ impl<'a> Contest<'a> {
     }
 
     /// Measures what `start` submits, to the end of the last task.
-    fn timed(&self, start: impl FnOnce()) -> Duration {
+    fn timed(&self, start: impl FnOnce()) -> Result<Duration, RunError> {
         let began = Instant::now();
         start();
-        self.runtime.wait_all().expect("every task finds those that it waits for ended");
-        began.elapsed()
+        self.runtime.wait_all()?;
+        Ok(began.elapsed())
     }
 
-    fn by_data(&self) -> Duration {
+    fn by_data(&self) -> Result<Duration, RunError> {
         self.timed(|| submit_by_data!(self, self.runtime))
     }
 
@@ -308,11 +308,11 @@ impl<'a> Contest<'a> {
         recording.expect("nothing fails")
     }
 
-    fn replay(&self, recording: &Recording) -> Duration {
+    fn replay(&self, recording: &Recording) -> Result<Duration, RunError> {
         self.timed(|| _ = self.runtime.replay(recording).expect("the last replay has ended"))
     }
 
-    fn by_tasks(&self) -> Duration {
+    fn by_tasks(&self) -> Result<Duration, RunError> {
         let mut row: Vec<TaskRef> = Vec::with_capacity(self.grid.width);
         let mut above: Vec<TaskRef> = Vec::with_capacity(self.grid.width);
         let mut list: Vec<TaskRef> = Vec::new();
@@ -333,6 +333,7 @@ impl<'a> Contest<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::convert::Infallible;
 
     #[test]
     fn the_least_granularity_is_where_the_efficiency_is_one_half() {
@@ -340,8 +341,9 @@ mod tests {
         let found = |overhead: f64, iteration: f64| {
             least_granularity(|iterations| {
                 let useful = f64::from(iterations) * iteration;
-                Point { granularity: useful + overhead, useful }
+                Ok::<Point, Infallible>(Point { granularity: useful + overhead, useful })
             })
+            .expect("nothing fails")
         };
         for overhead in [10.0, 180.0, 2_500.0, 60_000.0] {
             let found = found(overhead, 12.0).expect("it is within what is tried");
@@ -362,18 +364,18 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("a small pool of threads");
             let counters = Counters::new(&grid);
             let recording = contest.record();
-            let spinning = || peers::on_spinning_threads(2, &grid);
-            let contenders: [&dyn Fn() -> Duration; 5] = [
+            let spinning = || Ok(peers::on_spinning_threads(2, &grid));
+            let contenders: [&dyn Fn() -> Result<Duration, RunError>; 5] = [
                 &|| contest.by_data(),
                 &|| contest.by_tasks(),
                 &|| contest.replay(&recording),
-                &|| peers::on_rayon(&pool, &grid, &counters),
+                &|| Ok(peers::on_rayon(&pool, &grid, &counters)),
                 &spinning,
             ];
             for contender in contenders {
                 grid.restart(1);
                 assert!(!grid.is_done());
-                contender();
+                contender().expect("no run stalls");
                 assert!(grid.is_done(), "{pattern}");
             }
             if pattern == Pattern::Stencil {
