@@ -136,7 +136,8 @@ pub fn main() -> ExitCode {
     set_trial_patience(cli.patience);
     early_end::begin(json);
     let mut out = Output::new(std::io::BufWriter::new(std::io::stdout().lock()));
-    let done = run(&cli, &mut out).and_then(|code| out.flush().into_diagnostic().map(|()| code));
+    let done = early_end::or_mistake(|| run(&cli, &mut out));
+    let done = done.and_then(|code| out.flush().into_diagnostic().map(|()| code));
     if done.is_err() {
         // Earlier findings come first.
         let _ = out.flush();
