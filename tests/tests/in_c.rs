@@ -180,6 +180,7 @@ fn what_cannot_be_used_is_a_line() {
         ("j-tables", source, &["-DNO_TABLES"]),
         ("k-thread-end", source, &["-DTHREAD_END"]),
         ("l-process-end", source, &["-DPROCESS_END"]),
+        ("m-slots", source, &["-DFIELDS=.push_task=push_task,.arity=MSCHED_SLOTS"]),
     ]);
     insta::assert_snapshot!(listing(&PLAIN, &load(folder.path()), folder.path()), @"
     DIR (--plugin-dir)
@@ -207,8 +208,12 @@ fn what_cannot_be_used_is_a_line() {
         fix: build it again, or copy it again; if that does not help, ask its author
       l-process-end.so: rejected: it is damaged, or fails on its own: it ends the process by SIGABRT (it gave up)
         fix: build it again, or copy it again; if that does not help, ask its author
+      m-slots.so: broken 0.1.0, interface 1.1
+        broken (special-purpose, a child for each slot): Cannot be used.
+          rejected: DIR/m-slots.so describes component `broken` badly: it has a child for each slot, and no slots
+            fix: ask the author of the component to fix its `Info`
 
-    0 components from 0 plugins; 12 files rejected
+    0 components from 1 plugin; 12 files rejected
     ");
 }
 

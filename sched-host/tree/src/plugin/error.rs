@@ -65,6 +65,9 @@ pub enum LoadErrorKind {
     /// A child process that loaded it on trial did not survive.
     #[error("it is damaged, or fails on its own: {0}")]
     Fatal(String),
+    /// This host failed when it used the components on trial.
+    #[error("this host failed when it tried the components, and says nothing of the plugin")]
+    NotTried,
     /// The loader of the system rejects it.
     #[error("the system's loader refuses it: {0}")]
     Open(String),
@@ -102,6 +105,7 @@ impl LoadErrorKind {
             }
             LoadErrorKind::Stamp(error) => error.fix(),
             LoadErrorKind::Fatal(_) => "build it again, or copy it again; if that does not help, ask its author",
+            LoadErrorKind::NotTried => "report it, with the plugin: this is a mistake in the host",
             LoadErrorKind::Open(_) => "install what it needs, or link it into the plugin",
             LoadErrorKind::Replaced => "start the program again to use the new one",
             LoadErrorKind::NoEntry => "build it with `sched_core::export_components!`",
@@ -124,6 +128,7 @@ impl LoadErrorKind {
             LoadErrorKind::NoStamp => "no-stamp",
             LoadErrorKind::Stamp(_) => "stamp",
             LoadErrorKind::Fatal(_) => "fatal",
+            LoadErrorKind::NotTried => "not-tried",
             LoadErrorKind::Open(_) => "open",
             LoadErrorKind::Replaced => "replaced",
             LoadErrorKind::NoEntry => "no-entry",

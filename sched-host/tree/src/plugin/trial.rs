@@ -51,6 +51,9 @@ pub fn set_trial_patience(patience: Duration) {
 /// What is said of a plugin where loading it panics.
 pub(super) const DAMAGED: &str = "what it says of its types is damaged";
 
+/// What is said of a plugin that says one thing and then another.
+const DIFFERS: &str = "it describes its components otherwise when it is asked again";
+
 /// Loads a content in a child, unless an earlier trial of it passed.
 ///
 /// # Errors
@@ -70,6 +73,8 @@ pub(super) fn result(content: &Content, stamp: &Stamp) -> Result<Layouts, LoadEr
         }
         Ok(Ok(Verdict::Refused(error))) => Err(error),
         Ok(Ok(Verdict::Panicked)) => Err(LoadErrorKind::Fatal(DAMAGED.to_owned())),
+        Ok(Ok(Verdict::Differs)) => Err(LoadErrorKind::Fatal(DIFFERS.to_owned())),
+        Ok(Ok(Verdict::NotTried)) => Err(LoadErrorKind::NotTried),
         Ok(Err(how)) => Err(LoadErrorKind::Fatal(how)),
         Err(error) => {
             tracing::warn!("a plugin is loaded without a trial, since no process could be started for it: {error}");
@@ -141,8 +146,8 @@ fn verdict(content: &Content, stamp: &Stamp) -> Verdict {
     }));
     match loaded {
         Ok(Ok((library, exports))) => {
-            let trial = || is_the_same_again(library, stamp, &exports);
-            let is_sound = std::thread::scope(|scope| match std::thread::Builder::new().spawn_scoped(scope, trial) {
+            let trial = || used(library, stamp, &exports);
+            let verdict = std::thread::scope(|scope| match std::thread::Builder::new().spawn_scoped(scope, trial) {
                 // What the library keeps for a thread is destroyed before the thread is joined.
                 Ok(thread) => thread.join(),
                 // The system has no thread to give, which is not the library's fault.
@@ -150,7 +155,7 @@ fn verdict(content: &Content, stamp: &Stamp) -> Verdict {
             });
             // SAFETY: that the library is whole is what this process finds out, and it skips them at its own end.
             unsafe { endings::run(library) };
-            if matches!(is_sound, Ok(true)) { Verdict::Passed } else { Verdict::Panicked }
+            verdict.unwrap_or(Verdict::Panicked)
         }
         Ok(Err(error)) => Verdict::Refused(error),
         Err(_) => Verdict::Panicked,
@@ -159,7 +164,7 @@ fn verdict(content: &Content, stamp: &Stamp) -> Verdict {
 
 /// Whether the library says the same once more, and its components can be used. What damaged code does can depend on
 /// memory that nobody has written, and on the next occasion be something else; so that memory is made to differ.
-fn is_the_same_again(library: &'static Library, stamp: &Stamp, exports: &Exports) -> bool {
+fn used(library: &'static Library, stamp: &Stamp, exports: &Exports) -> Verdict {
     // SAFETY: it changes what new memory holds, of which nobody may expect anything.
     #[cfg(target_env = "gnu")]
     unsafe {
@@ -174,8 +179,13 @@ fn is_the_same_again(library: &'static Library, stamp: &Stamp, exports: &Exports
         once_more && says(&again.components) == says(&exports.components)
     });
     scribble_on_the_stack();
-    smoke::every_component(exports.plugin, &exports.components);
-    again
+    // What panics in the plugin is caught where it is called.
+    let tried = catch_unwind(|| smoke::every_component(exports.plugin, &exports.components));
+    match (again, tried) {
+        (true, Ok(())) => Verdict::Passed,
+        (false, _) => Verdict::Differs,
+        (true, Err(_)) => Verdict::NotTried,
+    }
 }
 
 /// What unwritten memory is filled with: as an address or a length it is out of range.

@@ -12,11 +12,17 @@ pub(super) enum Verdict {
     /// There was a panic that is not the plugin's own, which are caught: the host, or the comparison of layouts, made
     /// nothing of what the plugin says of itself.
     Panicked,
+    /// It says otherwise when it is asked again.
+    Differs,
+    /// The host panicked while it used the components.
+    NotTried,
 }
 
 /// The first words of verdicts that are no errors.
 const PASSED: &str = "passed";
 const PANICKED: &str = "panicked";
+const DIFFERS: &str = "differs";
+const NOT_TRIED: &str = "not-tried";
 
 impl Verdict {
     /// A word, and a text after it.
@@ -24,6 +30,8 @@ impl Verdict {
         match self {
             Verdict::Passed => format!("{PASSED} "),
             Verdict::Panicked => format!("{PANICKED} "),
+            Verdict::Differs => format!("{DIFFERS} "),
+            Verdict::NotTried => format!("{NOT_TRIED} "),
             Verdict::Refused(error) => {
                 let text = match error {
                     LoadErrorKind::Open(text) | LoadErrorKind::Layout(text) | LoadErrorKind::Manifest(text) => text,
@@ -48,6 +56,8 @@ impl Verdict {
         match word {
             PASSED => Some(Verdict::Passed),
             PANICKED => Some(Verdict::Panicked),
+            DIFFERS => Some(Verdict::Differs),
+            NOT_TRIED => Some(Verdict::NotTried),
             _ => kinds.into_iter().find(|kind| kind.code() == word).map(Verdict::Refused),
         }
     }
@@ -67,7 +77,8 @@ mod tests {
             LoadErrorKind::NoEntry,
             LoadErrorKind::NoTables,
         ];
-        for verdict in errors.map(Verdict::Refused).into_iter().chain([Verdict::Passed, Verdict::Panicked]) {
+        let others = [Verdict::Passed, Verdict::Panicked, Verdict::Differs, Verdict::NotTried];
+        for verdict in errors.map(Verdict::Refused).into_iter().chain(others) {
             assert_eq!(Verdict::of(verdict.to_text().as_bytes()), Some(verdict));
         }
         assert_eq!([Verdict::of(b""), Verdict::of(b"pass"), Verdict::of(b"x y")], [None, None, None]);
