@@ -71,6 +71,7 @@ fn lay(
         instances: HashMap::new(),
         // The check guarantees that each name is given once.
         shared: policy.shared.iter().map(|shared| (shared.name.as_str(), shared)).collect(),
+        unfilled: None,
         findings: Vec::new(),
         reported: HashSet::new(),
     };
@@ -84,13 +85,7 @@ fn lay(
     let root = expansion.elements(&policy.root, &everything).first().copied();
     let Some(root) = root.filter(|_| expansion.findings.is_empty()) else {
         if expansion.findings.is_empty() {
-            let finding = Finding::error(format!("nothing is left of policy `{}` on this machine", policy.name));
-            let finding = finding
-                .at(policy.span, "every `each` in it is empty")
-                .help(expansion.inventory())
-                .breaks("V4")
-                .code("policy::empty");
-            expansion.findings.push(finding);
+            expansion.findings.push(expansion.nothing_left());
         }
         return Err(fail(expansion.findings));
     };
@@ -172,6 +167,8 @@ struct Expansion<'a> {
     instances: HashMap<(&'a str, usize), Vec<usize>>,
     /// What the policy shares, by name.
     shared: HashMap<&'a str, &'a Shared>,
+    /// A component that no machine has: all its slots may be left out, and the policy fills none.
+    unfilled: Option<&'a Component>,
     findings: Vec<Finding>,
     /// Rules and places of the findings.
     reported: HashSet<(String, usize)>,
@@ -340,6 +337,9 @@ impl<'a> Expansion<'a> {
             children.extend(drafts.into_iter().map(|draft| (draft, None)));
         }
         self.fill_slots(component, entry, scope, &mut children);
+        if component.children.is_empty() {
+            self.unfilled = self.unfilled.or(Some(component));
+        }
         (!children.is_empty()).then_some(children)
     }
 
@@ -376,6 +376,20 @@ impl<'a> Expansion<'a> {
                 .code("policy::slots");
             self.report_once(finding);
         }
+    }
+
+    /// The policy has no components on this machine.
+    fn nothing_left(&self) -> Finding {
+        let finding = match self.unfilled {
+            Some(component) => {
+                let none = Finding::error(format!("nothing is left of policy `{}`", self.policy.name));
+                none.at(component.span, "left out, as none of its slots is filled").help("fill one, with workers in it")
+            }
+            None => Finding::error(format!("nothing is left of policy `{}` on this machine", self.policy.name))
+                .at(self.policy.span, "every `each` in it is empty")
+                .help(self.inventory()),
+        };
+        finding.breaks("V4").code("policy::empty")
     }
 
     fn at_most_one(&mut self, name: &str, span: Span, drafts: &[usize], scope: &Scope) {

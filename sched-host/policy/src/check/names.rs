@@ -152,6 +152,13 @@ pub(super) fn slots(subject: &Subject<'_>) -> Vec<Finding> {
         let missing: Vec<&SlotInfo> =
             slots.iter().filter(|slot| !slot.optional && seen.iter().all(|node| node.name != slot.name)).collect();
         findings.extend(missing_slots(component, &missing));
+        if only_slots && component.children.is_empty() && missing.is_empty() {
+            findings.push(
+                Finding::warning(format!("`{}` is left out, as it has no child", component.name))
+                    .at(component.span, "none of its slots is filled")
+                    .help(format!("fill one of the {}", slot_names(component, slots.iter().map(|slot| &*slot.name)))),
+            );
+        }
     }
     for site in &subject.sites {
         if let (Role::Slot(slot), Owner::Component(component, _)) = (site.role, site.owner)

@@ -17,8 +17,11 @@ fn catalogue() -> Catalogue {
     let gate = Info::new("gate", Family::SpecialPurpose, "Opens and closes.")
         .slots(const { &[Slot { name: "main", doc: "most tasks" }, Slot { name: "spare", doc: "the others" }] })
         .optional_slots(&["spare"]);
+    let valve = Info::new("valve", Family::SpecialPurpose, "Opens and closes.")
+        .slots(const { &[Slot { name: "main", doc: "most tasks" }, Slot { name: "spare", doc: "the others" }] })
+        .optional_slots(&["main", "spare"]);
     let worker = Info::new("worker", Family::Worker, "A leaf.").storage(Storage::Unbounded);
-    Catalogue::new([fifo, eager, router, gate, worker].map(|info| (info.describe(), "test")))
+    Catalogue::new([fifo, eager, router, gate, valve, worker].map(|info| (info.describe(), "test")))
 }
 
 fn plan(tree: &str) -> Result<TreePlan, String> {
@@ -72,6 +75,48 @@ fn an_optional_slot_may_be_left_out() {
     assert_eq!(children(&vanished, "gate"), pairs(&[("gate/main/eager", "main")]));
     let neither = plan(r#"gate { spare { eager { use "leaf" } } }"#).expect_err("it is wrong");
     assert!(neither.contains("`gate` lacks its slot `main`"), "{neither}");
+}
+
+#[test]
+fn a_component_without_a_child_in_any_slot_is_left_out_and_the_check_says_so() {
+    const BOTH: &str = r#"fifo { eager { valve; use "leaf" } }"#;
+    let plan = plan(BOTH).expect("it goes without");
+    assert_eq!(children(&plan, "fifo/eager").len(), 2, "the leaves");
+    let whole = |tree: &str| {
+        let text = format!("policy \"p\" {{\n    {tree}\n    shared \"leaf\" each=\"worker\" {{ worker }}\n}}");
+        shown(&sched_text::Findings::new("test.kdl", check(&policy(&text), &catalogue())))
+    };
+    insta::assert_snapshot!(whole(BOTH), @r#"
+      × test.kdl: 0 errors and 1 warning
+
+    Warning: V7 policy::slots
+
+      ⚠ `valve` is left out, as it has no child
+       ╭─[test.kdl:2:20]
+     1 │ policy "p" {
+     2 │     fifo { eager { valve; use "leaf" } }
+       ·                    ──┬──
+       ·                      ╰── none of its slots is filled
+     3 │     shared "leaf" each="worker" { worker }
+       ╰────
+      help: fill one of the slots of `valve`: `main`, `spare`
+            why: a component with slots sorts tasks into them, and needs one child in each
+    "#);
+    insta::assert_snapshot!(self::plan("fifo { valve }").expect_err("nothing is left"), @r#"
+      × policy `p`: 1 error
+
+    Error: V4 policy::empty
+
+      × nothing is left of policy `p`
+       ╭─[test.kdl:2:12]
+     1 │ policy "p" {
+     2 │     fifo { valve }
+       ·            ──┬──
+       ·              ╰── left out, as none of its slots is filled
+     3 │     shared "leaf" each="worker" { worker }
+       ╰────
+      help: fill one, with workers in it
+    "#);
 }
 
 #[test]
