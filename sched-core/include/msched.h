@@ -71,7 +71,7 @@ enum {
 /* Number of children: many for resource mapping, none for a worker and one for others by default. */
 enum {
     MSCHED_BY_FAMILY = 0,
-    MSCHED_LEAF = 1,
+    MSCHED_LEAF = 1, /* in the worker family, and in no other */
     MSCHED_ONE = 2,
     MSCHED_MANY = 3,
     MSCHED_SLOTS = 4,
@@ -308,7 +308,8 @@ typedef struct msched_param {
     { name, doc, NULL, MSCHED_FLOAT, 0, {0, initial, NULL}, {0, min, NULL}, {0, max, NULL} }
 #define MSCHED_PARAM_TEXT(name, initial, doc) \
     { name, doc, NULL, MSCHED_TEXT, 0, {0, 0, initial}, {0, 0, NULL}, {0, 0, NULL} }
-/* One of the texts in `choices`, which are joined by commas. (An older host accepts any text.) */
+/* One of the texts in `choices`, which are joined by commas; each is lower-case words joined by `-`. (An older host
+ * accepts any text.) */
 #define MSCHED_PARAM_CHOICE(name, initial, choices, doc) \
     { name, doc, NULL, MSCHED_TEXT, 0, {0, 0, initial}, {0, 0, NULL}, {0, 0, choices} }
 #define MSCHED_PARAM_END \
@@ -331,13 +332,14 @@ typedef struct msched_component {
     uint32_t reserved;
     const char *name; /* lower-case words joined by `-` */
     const char *doc;  /* one line */
-    const char *const *bounds; /* names of the parameters that bound its storage if nonzero; NULL ends the list */
+    const char *const *bounds; /* with MSCHED_STORES: parameters that bound it if nonzero, by name; NULL ends it */
     const msched_slot *slots;
     const msched_param *params;
     /* Builds the state of a component from the values of its parameters, which are in the order of their declaration.
      * NULL is a refusal, whose reason is a line of text in `error`. */
     void *(*build)(const msched_value *values, char *error, size_t room);
-    /* Frees the state. It holds no tasks any longer: the host has drained it, or taken them back. */
+    /* Frees the state. It holds no tasks any longer: the host has drained it, or taken them back without `drain`, as
+     * it does when the runtime ends, and after a fault. */
     void (*destroy)(void *self);
     /* Stores `task` or pushes it on, and says MSCHED_TAKEN; or hands it back with the reason. */
     uint32_t (*push_task)(void *self, const msched_node *node, msched_task task);

@@ -36,7 +36,8 @@ impl fmt::Display for Family {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Arity {
-    /// None: a worker.
+    /// None: a leaf, which hands tasks to a worker. Components of the worker family have no children, and all others
+    /// have some.
     Leaf,
     /// Exactly one.
     One,
@@ -56,10 +57,13 @@ pub enum Storage {
     None,
     /// A queue that never refuses.
     Unbounded,
-    /// A queue that refuses tasks when full, if one of these parameters is nonzero; with all of them 0 it never
-    /// refuses.
+    /// A queue that refuses tasks when full, if one of these parameters is nonzero (a flag that is set, a text that is not
+    /// empty); otherwise it never refuses.
     BoundedBy(&'static [&'static str]),
 }
+
+/// Words of the policy language, which name no component and no slot.
+pub const POLICY_WORDS: [&str; 5] = ["policy", "shared", "override", "each", "use"];
 
 /// A named position for a child.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -309,6 +313,12 @@ impl Info {
     /// (Hosts check what they read all the same.)
     pub(crate) const fn assert_sound(&self) {
         assert!(is_name(self.name), "the name of a component is not lower-case words joined by `-`");
+        assert!(!is_policy_word(self.name), "the name of a component is a word of the policy language");
+        let is_worker = matches!(self.family, Family::Worker);
+        assert!(
+            matches!(self.arity, Arity::Leaf) == is_worker,
+            "a component of the worker family takes children, or one of another family takes none"
+        );
         let mut place = 0;
         while place < self.params.len() {
             self.params[place].assert_sound();
@@ -341,6 +351,7 @@ impl Info {
         while place < self.slots.len() {
             let name = self.slots[place].name;
             assert!(is_name(name), "the name of a slot is not lower-case words joined by `-`");
+            assert!(!is_policy_word(name), "the name of a slot is a word of the policy language");
             let mut other = 0;
             while other < place {
                 assert!(!equal(name, self.slots[other].name), "a component has two slots of one name");
@@ -433,6 +444,17 @@ impl Info {
 }
 
 /// Whether a name is lower-case words of letters and digits, joined by `-`; the first one starts with a letter.
+const fn is_policy_word(name: &str) -> bool {
+    let mut place = 0;
+    while place < POLICY_WORDS.len() {
+        if equal(name, POLICY_WORDS[place]) {
+            return true;
+        }
+        place += 1;
+    }
+    false
+}
+
 pub(crate) const fn is_name(name: &str) -> bool {
     let bytes = name.as_bytes();
     if bytes.is_empty() || !bytes[0].is_ascii_lowercase() || bytes[bytes.len() - 1] == b'-' {

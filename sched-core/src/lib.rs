@@ -245,7 +245,7 @@ pub use brief::{Brief, BriefGuard, RawBrief};
 pub use component::{Build, Component, Execution, ExecutionEnd, Push, Refusal, Refused, Report};
 pub use estimate::{Estimate, Time};
 pub use export::Offer;
-pub use info::{Arity, ComponentInfo, Family, Info, Slot, SlotInfo, Storage};
+pub use info::{Arity, ComponentInfo, Family, Info, POLICY_WORDS, Slot, SlotInfo, Storage};
 pub use mutex::{Mutex, MutexGuard};
 pub use node::{Child, DataAccess, LogLevel, Node, Parent, Passage, Prospect, Route, Stage, Submitted, SubmittedTask};
 pub use params::{BuildError, Param, ParamInfo, ParamKind, Params, Value};

@@ -181,6 +181,7 @@ fn what_cannot_be_used_is_a_line() {
         ("k-thread-end", source, &["-DTHREAD_END"]),
         ("l-process-end", source, &["-DPROCESS_END"]),
         ("m-slots", source, &["-DFIELDS=.push_task=push_task,.arity=MSCHED_SLOTS"]),
+        ("n-leaf", source, &["-DFIELDS=.push_task=push_task,.arity=MSCHED_LEAF"]),
     ]);
     insta::assert_snapshot!(listing(&PLAIN, &load(folder.path()), folder.path()), @"
     DIR (--plugin-dir)
@@ -212,8 +213,12 @@ fn what_cannot_be_used_is_a_line() {
         broken (special-purpose, a child for each slot): Cannot be used.
           rejected: DIR/m-slots.so describes component `broken` badly: it has a child for each slot, and no slots
             fix: ask the author of the component to fix its `Info`
+      n-leaf.so: broken 0.1.0, interface 1.1
+        broken (special-purpose, no children): Cannot be used.
+          rejected: DIR/n-leaf.so describes component `broken` badly: it is of the special-purpose family and takes no children, as components of the worker family alone do
+            fix: ask the author of the component to fix its `Info`
 
-    0 components from 1 plugin; 12 files rejected
+    0 components from 2 plugins; 12 files rejected
     ");
 }
 

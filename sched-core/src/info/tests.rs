@@ -21,7 +21,7 @@ fn descriptions_that_no_host_accepts_do_not_compile() {
     for wrong in &NAMES {
         assert_eq!(flaw(wrong).as_deref(), Some("the name of a component is not lower-case words joined by `-`"));
     }
-    static WRONG: [Info; 12] = [
+    static WRONG: [Info; 16] = [
         info("a").params(const { &[Param::int("room", 1, ""), Param::bool("room", true, "")] }),
         info("a").params(const { &[Param::int("room", 0, "").at_least(1)] }),
         info("a").params(const { &[Param::float("Room", 0.0, "")] }),
@@ -34,6 +34,10 @@ fn descriptions_that_no_host_accepts_do_not_compile() {
         info("a").params(const { &[Param::choice("order", "size", &["age", "length"], "")] }),
         info("a").params(const { &[Param::choice("order", "age", &["age", "By_Length"], "")] }),
         info("a").params(const { &[Param::float("beta", 2.5, "").within(0.0, 1.5)] }),
+        info("each"),
+        info("a").slots(&[Slot { name: "use", doc: "" }]),
+        info("a").arity(Arity::Leaf),
+        Info::new("a", Family::Worker, "").arity(Arity::One),
     ];
     let messages: Vec<String> = WRONG.iter().filter_map(flaw).collect();
     let expected = [
@@ -49,6 +53,10 @@ fn descriptions_that_no_host_accepts_do_not_compile() {
         "the default of a parameter is out of its range",
         "a choice of a parameter is not lower-case words joined by `-`",
         "the default of a parameter is out of its range",
+        "the name of a component is a word of the policy language",
+        "the name of a slot is a word of the policy language",
+        "a component of the worker family takes children, or one of another family takes none",
+        "a component of the worker family takes children, or one of another family takes none",
     ];
     assert_eq!(messages, expected);
 }

@@ -10,7 +10,7 @@ use sched_text::did_you_mean;
 use std::collections::HashMap;
 
 /// Words of the language, which no component can have as its name.
-pub const WORDS: [&str; 5] = ["policy", "shared", "override", "each", "use"];
+pub const WORDS: [&str; 5] = sched_core::POLICY_WORDS;
 
 pub(super) fn component(subject: &Subject<'_>) -> Vec<Finding> {
     // One finding for each name, however often the policy uses it.

@@ -1,6 +1,6 @@
 //! Checks of a component's description.
 
-use sched_core::{Arity, ComponentInfo, ParamInfo};
+use sched_core::{Arity, ComponentInfo, Family, ParamInfo, ParamKind};
 use sched_policy::WORDS;
 use std::collections::HashSet;
 
@@ -36,6 +36,14 @@ pub(super) fn faults(info: &ComponentInfo) -> Vec<String> {
             faults.push(format!("the name of slot `{}` {fault}", slot.name));
         }
     }
+    match (info.family == Family::Worker, info.arity == Arity::Leaf) {
+        (false, true) => faults.push(format!(
+            "it is of the {} family and takes no children, as components of the worker family alone do",
+            info.family
+        )),
+        (true, false) => faults.push("it is of the worker family and takes children: a worker has none".to_owned()),
+        (true, true) | (false, false) => {}
+    }
     match (matches!(info.arity, Arity::Slots | Arity::ManyAndSlots), info.slots.is_empty()) {
         (true, true) => faults.push("it has a child for each slot, and no slots".to_owned()),
         (false, false) => faults.push("it has slots, and its children do not go into slots".to_owned()),
@@ -49,13 +57,18 @@ fn param_faults(param: &ParamInfo) -> Vec<String> {
     if !is_kebab(&param.name) {
         faults.push(format!("the name of parameter `{}` is not lower-case words joined by `-`", param.name));
     }
+    if let ParamKind::Choice(of) = &param.kind {
+        for choice in of.iter().filter(|choice| !is_kebab(choice)) {
+            faults.push(format!("the choice `{choice}` of `{}` is not lower-case words joined by `-`", param.name));
+        }
+    }
     if param.default.clone().coerce(&param.kind).is_none() {
         faults.push(format!("the default of `{}` is {}, expected {}", param.name, param.default, param.kind));
     }
     faults
 }
 
-/// Omissions that operators should know, one line each. The component can be used nevertheless.
+/// Omissions and contradictions that operators should know, one line each. The component can be used nevertheless.
 pub(super) fn warnings(info: &ComponentInfo) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut undocumented = |what: String, doc: &str| {
@@ -70,6 +83,22 @@ pub(super) fn warnings(info: &ComponentInfo) -> Vec<String> {
     for slot in &info.slots {
         undocumented(format!("slot `{}` of component `{}`", slot.name, info.name), &slot.doc);
     }
+    if !info.stores && !info.bounds.is_empty() {
+        warnings.push(format!("component `{}` bounds its storage, and is not declared to store tasks", info.name));
+    }
+    if info.combined && info.arity != Arity::Leaf {
+        warnings.push(format!("component `{}` is declared a leaf for combined workers, and takes children", info.name));
+    }
+    for param in &info.params {
+        let ParamKind::Choice(of) = &param.kind else { continue };
+        let mut seen = HashSet::new();
+        for choice in of.iter().filter(|choice| !seen.insert(*choice)) {
+            warnings.push(format!(
+                "parameter `{}` of component `{}` has the choice `{choice}` twice",
+                param.name, info.name
+            ));
+        }
+    }
     warnings
 }
 
@@ -83,7 +112,7 @@ fn is_kebab(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sched_core::{Family, Info, Param, Slot, Storage};
+    use sched_core::{Info, Param, Slot, Storage, Value};
 
     #[test]
     fn a_good_description_has_no_faults() {
@@ -113,6 +142,32 @@ mod tests {
         component `Work_Stealing` has no description
         parameter `Size` of component `Work_Stealing` has no description
         slot `a` of component `Work_Stealing` has no description
+        ");
+    }
+
+    #[test]
+    fn workers_have_no_children_and_others_have_some() {
+        let of = |family, arity| faults(&Info::new("a", family, "").arity(arity).describe()).join("\n");
+        insta::assert_snapshot!(of(Family::FlowControl, Arity::Leaf), @"it is of the flow-control family and takes no children, as components of the worker family alone do");
+        insta::assert_snapshot!(of(Family::Worker, Arity::Many), @"it is of the worker family and takes children: a worker has none");
+        assert_eq!(of(Family::Worker, Arity::Leaf) + &of(Family::SpecialPurpose, Arity::One), "");
+    }
+
+    #[test]
+    fn what_only_c_can_say_is_checked() {
+        let mut info = Info::new("a", Family::FlowControl, "Does it.").combined().describe();
+        let kind = ParamKind::Choice(["x", "", "Y z", "x"].map(str::to_owned).to_vec());
+        let (name, unit, doc) = ("order".to_owned(), String::new(), "The order.".to_owned());
+        info.params.push(ParamInfo { name, kind, default: Value::Text("x".to_owned()), unit, doc });
+        info.bounds.push("order".to_owned());
+        insta::assert_snapshot!(faults(&info).join("\n"), @"
+        the choice `` of `order` is not lower-case words joined by `-`
+        the choice `Y z` of `order` is not lower-case words joined by `-`
+        ");
+        insta::assert_snapshot!(warnings(&info).join("\n"), @"
+        component `a` bounds its storage, and is not declared to store tasks
+        component `a` is declared a leaf for combined workers, and takes children
+        parameter `order` of component `a` has the choice `x` twice
         ");
     }
 
