@@ -349,13 +349,14 @@ typedef struct msched_component {
     uint32_t (*can_push)(void *self, const msched_node *node, uint32_t to);
     /* There is work above: wakes a worker that can use it. Returns whether one was woken. */
     uint32_t (*can_pull)(void *self, const msched_node *node);
-    /* The time at which the workers below run out of work. */
+    /* The time at which the workers below run out of work. It and the next one may be asked at any time, by any thread:
+     * they move no tasks, and wake nobody. */
     uint64_t (*estimated_end)(void *self, const msched_node *node);
     /* Number of tasks here and below, divided by the relative speed of the workers below. */
     double (*estimated_load)(void *self, const msched_node *node);
     /* Called before any other function; and after workers joined or left, if the component keeps its state. */
     void (*notify_change_workers)(void *self, const msched_node *node);
-    /* Gives up every stored task with msched_give, in the order in which they should run. */
+    /* Gives up every stored task with msched_give, in the order in which they should run. Not called at shutdown. */
     void (*drain)(void *self, const msched_node *node);
     /* Adds facts to stall reports and pictures with msched_fact. */
     void (*describe)(void *self, const msched_node *node);

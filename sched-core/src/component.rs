@@ -128,11 +128,15 @@ pub trait Component: Send + Sync + 'static {
     /// stored here or below without a prediction add nothing. By default the
     /// [earliest end below](Node::earliest_end_below), to which a component that stores tasks adds
     /// [those](Node::end_below_with_queued).
+    ///
+    /// It is a question, which anybody may ask at any time and as often as they like: it moves no tasks, and wakes
+    /// nobody. So is [`estimated_load`](Self::estimated_load).
     fn estimated_end(&self, node: Node<'_>) -> Time {
         node.earliest_end_below()
     }
 
-    /// Number of tasks waiting here and below, divided by the relative speed of the workers below.
+    /// Number of tasks waiting here and below, divided by the relative speed of the workers below. It moves no tasks, as
+    /// [`estimated_end`](Self::estimated_end).
     fn estimated_load(&self, node: Node<'_>) -> f64 {
         node.load_below()
     }
@@ -145,8 +149,8 @@ pub trait Component: Send + Sync + 'static {
     }
 
     /// Gives up every stored task, in the order in which they should run. The host calls it when the policy is swapped,
-    /// when workers are added or removed (unless the component [lives on](crate::Info::keeps_state)), and at shutdown.
-    /// No other call is in the tree meanwhile.
+    /// and when workers are added or removed (unless the component [lives on](crate::Info::keeps_state)). No other call
+    /// is in the tree meanwhile. At shutdown the component is dropped without it, and the host takes back what is left.
     fn drain(&self) -> Vec<Task> {
         Vec::new()
     }
