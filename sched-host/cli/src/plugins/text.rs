@@ -200,7 +200,9 @@ fn described(words: &str) -> String {
     })
 }
 
+/// Adds one line, whatever names hold: other control characters are escaped where the list is written.
 fn line(out: &mut String, depth: usize, words: std::fmt::Arguments<'_>) {
+    let words = words.to_string().replace('\n', "\\u000a");
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{:1$}{words}", "", depth * 2);
 }

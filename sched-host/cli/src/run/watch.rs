@@ -85,15 +85,15 @@ fn take_into_use(runtime: &Runtime, progress: &Progress) {
     for context in runtime.contexts() {
         match context.rebuild() {
             Ok(()) => progress.warn(&format!("plugins: context `{}` uses them", context.name())),
-            Err(error) => {
-                progress.warn(&format!(
-                    "plugins: context `{}` goes on as it was: {}",
-                    context.name(),
-                    in_words(&error)
-                ));
-            }
+            Err(error) => progress.warn(&format!("plugins: {}", not_rebuilt(context.name(), &error))),
         }
     }
+}
+
+/// Why a context could not be rebuilt. Some errors say what becomes of it.
+fn not_rebuilt(context: &str, error: &dyn Diagnostic) -> String {
+    let (state, why) = (format!("context `{context}` goes on as it was: "), in_words(error));
+    if why.starts_with(&state) { why } else { state + &why }
 }
 
 /// An error with its parts, in one line.
@@ -101,5 +101,25 @@ fn in_words(error: &dyn Diagnostic) -> String {
     let help = error.help().map(|help| format!(" ({help})")).unwrap_or_default();
     let parts: Vec<String> = error.related().into_iter().flatten().map(in_words).collect();
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join("; ")) };
-    format!("{error}{help}{parts}").replace('\n', " ")
+    let text = format!("{error}{help}{parts}");
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let (first, others) =
+        lines.split_first().map_or(("", String::new()), |(first, others)| (*first, others.join("; ")));
+    if others.is_empty() { first.to_owned() } else { format!("{}: {others}", first.trim_end_matches(':')) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::not_rebuilt;
+    use miette::miette;
+
+    #[test]
+    fn a_context_that_goes_on_is_said_once_to_do_so() {
+        let said = |text: &str| not_rebuilt("a", miette!("{text}").as_ref());
+        let expected =
+            "context `a` goes on as it was: the new tree failed: component `x`: panicked; component `y`: panicked";
+        let lines = "the new tree failed\n  component `x`: panicked\n  component `y`: panicked";
+        assert_eq!(said(&format!("context `a` goes on as it was: {lines}")), expected);
+        assert_eq!(said(lines), expected);
+    }
 }
