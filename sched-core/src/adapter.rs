@@ -10,6 +10,7 @@ use crate::node::{Child, Node};
 use crate::task::Task;
 use abi_stable::std_types::{ROption, RSlice, RStr, RString, RVec, Tuple2};
 use std::any::Any;
+use std::cell::RefCell;
 use std::mem::{ManuallyDrop, offset_of};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -67,15 +68,27 @@ extern "C" fn import<C: Component>(this: *const (), node: &RawNode, state: RSlic
 
 impl<C> Drop for Adapter<C> {
     /// Catches a panic in the component's drop: unwinding out of `extern "C"` code would end the process. There is no
-    /// host left to report it to.
+    /// host left to report it to; a rig in the same library asks for it.
     fn drop(&mut self) {
         // SAFETY: the component is dropped only here, and not used afterwards.
         let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(&mut self.component) }));
         if let Err(payload) = dropped {
+            let _ = DROP_PANIC.try_with(|last| last.replace(Some(panic_message(&*payload))));
             // Dropping a panic payload may panic again.
             std::mem::forget(payload);
         }
     }
+}
+
+thread_local! {
+    static DROP_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// The message of the last panic in the drop of a component on this thread, once. The component is one of this library:
+/// a plugin has its own copy of this one.
+#[cfg(feature = "rig")]
+pub(crate) fn drop_panic() -> Option<String> {
+    DROP_PANIC.with(RefCell::take)
 }
 
 /// Runs `body`; if it panics, reports the panic to the host and returns `otherwise`.

@@ -6,7 +6,8 @@
 //!
 //! - drops a task, gives one away twice, or gives one to a worker that cannot execute it;
 //! - panics, which includes a hop made while it holds a [`Mutex`](crate::Mutex);
-//! - has not given up every task that it held in [`drain`](crate::Component::drain), when the rig is dropped.
+//! - has not given up every task that it held in [`drain`](crate::Component::drain), when the rig is dropped, or panics
+//!   when it is dropped itself.
 //!
 //! ```
 //! use sched_core::rig::{FakeChild, Rig};
@@ -219,7 +220,13 @@ impl Drop for Rig {
             self.drain();
         }
         self.host.ledger.close();
-        self.host.component = None;
+        if let Some(component) = self.host.component.take() {
+            self.dropped(component);
+        }
+        if !self.lenient && !std::thread::panicking() {
+            let faults = self.faults();
+            assert!(faults.is_empty(), "{}", faults.join("\n"));
+        }
     }
 }
 

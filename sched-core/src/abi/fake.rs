@@ -1,6 +1,7 @@
 //! The raw-pointer side of a host, for the [rig](crate::rig): task heads that outlive every handle, and nodes for one
 //! call.
 
+use super::ComponentObject;
 use super::extension::{
     HostGraph, HostLog, HostRoom, HostTeams, HostTimes, Named, RawAccess, RawExtension, RawRange, RawSubmitted,
     WorkerDistance,
@@ -124,6 +125,14 @@ pub(crate) trait Graph {
 
 /// Distances of pairs of workers.
 pub(crate) type Distances = HashMap<(u32, u32), u32>;
+
+/// What a component offers: the table of this type, and the pointer that its functions get.
+pub(crate) fn offer_of<T: Named>(component: &ComponentObject) -> Option<(RawExtension, &'static T)> {
+    let extension = component.extension(RStr::from(T::NAME)).into_option()?;
+    // SAFETY: the extension was requested by the name of its type, and a plugin has passed the layout check. The caller
+    // uses it while it has the component.
+    Some((extension, unsafe { extension.table::<T>() }))
+}
 
 /// Runs `body` with a node of `host`, for `call`.
 pub(crate) fn with_node<H: WireHost + 'static, T>(host: &H, call: &Call<'_>, body: impl FnOnce(&RawNode) -> T) -> T {

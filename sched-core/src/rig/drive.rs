@@ -4,15 +4,18 @@ use super::Rig;
 use super::host::FakeHost;
 use super::ledger::{Breach, Holder};
 use crate::abi::ComponentObject;
-use crate::abi::fake::{Call, with_node};
+use crate::abi::extension::{ComponentExecution, ComponentState, RawExecution};
+use crate::abi::fake::{Call, offer_of, with_node};
 use crate::abi::wire::{NO_ID, RawNode};
+use crate::adapter::drop_panic;
 use crate::component::Refusal;
-use crate::estimate::Time;
+use crate::estimate::{Time, nanos};
 use crate::node::Child;
 use crate::task::TaskId;
 use crate::workers::WorkerId;
 use abi_stable::std_types::Tuple2;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 /// Calling the component under test.
 impl Rig {
@@ -167,6 +170,125 @@ impl Rig {
         }
         self.settle();
         tasks
+    }
+
+    /// What the component [leaves](crate::Component::export) to its successor: for another rig, whose component
+    /// [takes](Rig::import) it.
+    ///
+    /// ```
+    /// use sched_core::rig::Rig;
+    /// use sched_core::*;
+    /// use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+    ///
+    /// /// Passes tasks on, and counts those that fail.
+    /// #[derive(Default)]
+    /// struct Counts(AtomicU8);
+    ///
+    /// impl Component for Counts {
+    ///     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+    ///         node.push_to(Child(0), task)
+    ///     }
+    ///
+    ///     fn task_ended(&self, _: Node<'_>, _: &Execution, end: &ExecutionEnd) {
+    ///         self.0.fetch_add(u8::from(end.failed), Relaxed);
+    ///     }
+    ///
+    ///     fn export(&self, _: Node<'_>) -> Option<Vec<u8>> {
+    ///         Some(vec![self.0.load(Relaxed)])
+    ///     }
+    ///
+    ///     fn import(&self, _: Node<'_>, state: &[u8]) {
+    ///         self.0.store(state.first().copied().unwrap_or(0), Relaxed);
+    ///     }
+    /// }
+    ///
+    /// let rig = Rig::new(Counts::default());
+    /// let (task, length) = (rig.task().make(), std::time::Duration::from_micros(5));
+    /// rig.task_started(task, WorkerId(0));
+    /// rig.task_ended(task, WorkerId(0), length, true);
+    /// let left = rig.export().expect("it leaves a number");
+    ///
+    /// let successor = Rig::new(Counts::default());
+    /// successor.import(&left);
+    /// assert_eq!(successor.export(), Some(vec![1]));
+    /// ```
+    #[track_caller]
+    pub fn export(&self) -> Option<Vec<u8>> {
+        let export = |component: &ComponentObject, node: &RawNode| {
+            let (extension, table) = offer_of::<ComponentState>(component)?;
+            (table.export)(extension.as_ptr(), node).into_option()
+        };
+        let state = self.call(NO_ID, export);
+        self.settle();
+        state.map(|state| state.as_slice().to_vec())
+    }
+
+    /// Gives the component what its predecessor left. A host does so after
+    /// [`notify_change_workers`](Rig::notify_change_workers), before the first task.
+    #[track_caller]
+    pub fn import(&self, state: &[u8]) {
+        self.call(NO_ID, |component, node| {
+            if let Some((extension, table)) = offer_of::<ComponentState>(component) {
+                (table.import)(extension.as_ptr(), node, state.into());
+            }
+        });
+        self.settle();
+    }
+
+    /// Tells the component that a worker starts to execute a task. A host does so where a component declares that it
+    /// [hears of tasks](crate::Info::hears_tasks). See [`export`](Rig::export) for an example.
+    #[track_caller]
+    pub fn task_started(&self, task: TaskId, worker: WorkerId) {
+        self.executes(self.execution(task, worker), |table| table.started);
+    }
+
+    /// Tells the component that a worker has executed a task, which took this long. Its energy is
+    /// [what was set](Rig::set_energy).
+    #[track_caller]
+    pub fn task_ended(&self, task: TaskId, worker: WorkerId, length: Duration, failed: bool) {
+        let start = self.execution(task, worker);
+        let energy = self.host.changing.lock().models.energies.get(&(start.codelet, worker.0)).copied();
+        let energy = energy.unwrap_or(f64::NAN);
+        let end = RawExecution { length: nanos(length), energy, failed: u32::from(failed), ..start };
+        self.executes(end, |table| table.ended);
+    }
+
+    #[track_caller]
+    fn executes(
+        &self,
+        execution: RawExecution,
+        of: impl Fn(&ComponentExecution) -> extern "C" fn(*const (), &RawNode, &RawExecution),
+    ) {
+        self.call(execution.worker, |component, node| {
+            if let Some((extension, table)) = offer_of::<ComponentExecution>(component) {
+                of(table)(extension.as_ptr(), node, &execution);
+            }
+        });
+        self.settle();
+    }
+
+    /// The start of an execution.
+    fn execution(&self, id: TaskId, worker: WorkerId) -> RawExecution {
+        self.read(id, |task| RawExecution {
+            task: id.sequence(),
+            footprint: task.footprint(),
+            predicted: task.predicted().map_or(u64::MAX, nanos),
+            length: 0,
+            energy: f64::NAN,
+            codelet: task.codelet(),
+            worker: worker.0,
+            priority: task.priority(),
+            failed: 0,
+        })
+    }
+
+    /// Drops a component that was under test. Its drop may panic: who is in another library alone knows of that.
+    pub(super) fn dropped(&self, component: ComponentObject) {
+        let _ = drop_panic();
+        drop(component);
+        if let Some(message) = drop_panic() {
+            self.host.ledger.fault(Breach::Panicked, format!("the component panicked when it was dropped: {message}"));
+        }
     }
 
     /// The facts that the component adds to a report.

@@ -1,5 +1,6 @@
 use super::*;
-use crate::{Child, LogLevel, Mutex, Node, Push, Refusal, Refused, Task, Time};
+use crate::{Child, Execution, ExecutionEnd, LogLevel, Mutex, Node, Push, Refusal, Refused, Task, Time};
+use std::time::Duration;
 
 /// A component that follows a script, usually a faulty one.
 #[derive(Default)]
@@ -294,4 +295,61 @@ fn ends_below_count_only_tasks_with_a_prediction() {
     assert_eq!(rig.estimated_end(), Time::from_nanos(15), "the transfer is hidden behind the first task");
     rig.set_end(Child(0), Time::from_nanos(30));
     assert_eq!(rig.estimated_end(), Time::from_nanos(20), "what is set replaces what was counted");
+}
+
+/// Hands on the priority of the task that was executed last.
+#[derive(Default)]
+struct Learns {
+    priority: Mutex<Option<i32>>,
+    falls: bool,
+}
+
+impl Component for Learns {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        node.push_to(Child(0), task)
+    }
+
+    fn task_started(&self, node: Node<'_>, task: &Execution) {
+        assert_eq!((node.requester(), task.worker), (Some(WorkerId(0)), WorkerId(0)));
+    }
+
+    fn task_ended(&self, _: Node<'_>, task: &Execution, end: &ExecutionEnd) {
+        assert_eq!((end.length, end.energy, end.failed), (Duration::from_micros(3), Some(0.5), false));
+        *self.priority.lock() = Some(task.priority);
+    }
+
+    fn export(&self, _: Node<'_>) -> Option<Vec<u8>> {
+        self.priority.lock().map(|priority| priority.to_le_bytes().to_vec())
+    }
+
+    fn import(&self, _: Node<'_>, state: &[u8]) {
+        *self.priority.lock() = state.try_into().ok().map(i32::from_le_bytes);
+    }
+}
+
+impl Drop for Learns {
+    fn drop(&mut self) {
+        assert!(!self.falls, "fell over");
+    }
+}
+
+#[test]
+fn a_component_hears_of_executions_and_hands_on_what_it_has_learnt() {
+    let rig = Rig::new(Learns::default());
+    assert_eq!(rig.export(), None);
+    rig.set_energy(0, WorkerId(0), 0.5);
+    let task = rig.task().priority(-3).make();
+    rig.task_started(task, WorkerId(0));
+    rig.task_ended(task, WorkerId(0), Duration::from_micros(3), false);
+    let left = rig.export().expect("it has learnt something");
+    let successor = Rig::new(Learns::default());
+    successor.import(&left);
+    assert_eq!(successor.export(), Some((-3i32).to_le_bytes().to_vec()));
+}
+
+#[test]
+fn a_drop_that_panics_fails_the_test() {
+    let rig = Rig::new(Learns { falls: true, priority: Mutex::default() });
+    let told = failure(std::panic::AssertUnwindSafe(move || drop(rig)));
+    assert!(told.contains("panicked when it was dropped: fell over"), "{told}");
 }

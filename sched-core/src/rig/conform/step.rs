@@ -48,6 +48,14 @@ pub(super) enum Step {
     /// The worker that is not in the context joins it.
     Join,
     Drain,
+    /// Another instance takes its place: it gets what this one leaves, and this one is drained and dropped.
+    Replace,
+    /// A worker executes a task that was pulled.
+    Execute {
+        task: usize,
+        worker: usize,
+        failed: bool,
+    },
     /// A child takes this many more tasks.
     Room(usize, Option<usize>),
     /// Time passes.
@@ -71,6 +79,9 @@ fn step(info: &ComponentInfo, setting: &Setting, dice: &mut Dice) -> Step {
         62..80 => Step::CanPull,
         80..84 => Step::End,
         84..87 => Step::Load,
+        87..89 if info.hears_tasks && dice.chance(80) => {
+            Step::Execute { task: dice.below(8), worker, failed: dice.chance(20) }
+        }
         87..89 => Step::Describe,
         // Only such components live on when workers join or leave.
         89..91 if info.keeps_state && dice.chance(80) => match dice.below(2) {
@@ -78,6 +89,7 @@ fn step(info: &ComponentInfo, setting: &Setting, dice: &mut Dice) -> Step {
             _ => Step::Join,
         },
         89..91 => Step::Notify,
+        91..93 if dice.chance(50) => Step::Replace,
         91..93 => Step::Drain,
         93..97 if !is_leaf => Step::Room(child, dice.chance(50).then(|| dice.below(3))),
         _ => Step::Wait(Duration::from_micros(1 << dice.below(14))),
@@ -121,6 +133,8 @@ impl Step {
                 vec![Step::Pull { child: 0, worker: 0 }, Step::Pull { child: *child, worker: *worker % 2 }]
             }
             Step::CanPush { .. } => vec![Step::CanPush { child: 0, worker: 0 }],
+            Step::Replace => vec![Step::Drain],
+            Step::Execute { .. } => vec![Step::Execute { task: 0, worker: 0, failed: false }],
             _ => Vec::new(),
         };
         all.retain(|step| step != self);

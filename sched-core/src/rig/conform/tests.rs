@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    Child, Component, Family, Info, LogLevel, Mutex, Node, Param, Push, Refusal, Refused, Storage, Task, Time,
-    WorkerId, adapt,
+    Child, Component, Execution, ExecutionEnd, Family, Info, LogLevel, Mutex, Node, Param, Push, Refusal, Refused,
+    Storage, Task, Time, WorkerId, adapt,
 };
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -30,6 +30,10 @@ enum Way {
     LaterEnd,
     OneThread,
     Hang,
+    PanicInExport,
+    PanicInImport,
+    PanicInDrop,
+    PanicAtEnd,
 }
 
 /// A queue, or a wrong one.
@@ -121,11 +125,30 @@ impl Component for Odd {
         }
     }
 
+    fn task_ended(&self, _: Node<'_>, _: &Execution, _: &ExecutionEnd) {
+        assert!(self.way != Way::PanicAtEnd, "as asked for");
+    }
+
+    fn export(&self, _: Node<'_>) -> Option<Vec<u8>> {
+        assert!(self.way != Way::PanicInExport, "as asked for");
+        Some(vec![1])
+    }
+
+    fn import(&self, _: Node<'_>, state: &[u8]) {
+        assert!(state == [1] && self.way != Way::PanicInImport, "as asked for");
+    }
+
     fn drain(&self) -> Vec<Task> {
         let keep = usize::from(self.way == Way::KeepInDrain);
         let mut tasks = self.tasks.lock();
         let from = keep.min(tasks.len());
         tasks.drain(from..).collect()
+    }
+}
+
+impl Drop for Odd {
+    fn drop(&mut self) {
+        assert!(self.way != Way::PanicInDrop, "as asked for");
     }
 }
 
@@ -170,9 +193,14 @@ fn each_mistake_is_found_and_shrunk() {
         (Way::Talk, Property::Log, 10),
         (Way::OneThread, Property::Threads, 1),
         (Way::KeepInDrain, Property::Drain, 2),
+        (Way::PanicInExport, Property::Panics, 2),
+        (Way::PanicInImport, Property::Panics, 5),
+        (Way::PanicInDrop, Property::Panics, 1),
+        (Way::PanicAtEnd, Property::Panics, 4),
     ];
+    let hears = QUEUE.hears_tasks();
     for (way, property, calls) in cases {
-        let findings = examine(&QUEUE, way);
+        let findings = examine(if way == Way::PanicAtEnd { &hears } else { &QUEUE }, way);
         let found = findings.iter().find(|finding| finding.property == property);
         let found = found.unwrap_or_else(|| panic!("{way:?}: {findings:#?}"));
         assert!(found.calls.len() <= calls, "{way:?}: {found}");

@@ -7,6 +7,7 @@ use super::journal::Journal;
 use super::property::Property;
 use super::setting::Setting;
 use super::step::{Step, TaskSpec};
+use crate::abi::ComponentObject;
 use crate::abi::wire::NO_ID;
 use crate::component::Refusal;
 use crate::estimate::Time;
@@ -17,6 +18,7 @@ use crate::task::{Task, TaskId};
 use crate::workers::{WorkerId, WorkerSet};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 /// What is executed.
 #[derive(Clone, PartialEq, Debug)]
@@ -53,6 +55,7 @@ pub(super) enum Answer {
     End(Time),
     Load(f64),
     Drained(Vec<TaskId>),
+    Left(Option<Vec<u8>>),
     Nothing,
 }
 
@@ -73,12 +76,18 @@ pub(super) struct Call<'a> {
     pub(super) comes_back: Option<TaskId>,
 }
 
+/// Builds another instance of the component of a trial.
+type Again<'a> = dyn Fn() -> Result<ComponentObject, String> + 'a;
+
 /// A trial that is being executed.
 pub(super) struct Running<'a> {
     pub(super) info: &'a ComponentInfo,
     /// As of now: workers may leave the context and join it.
     pub(super) setting: Setting,
     pub(super) rig: Rig,
+    again: &'a Again<'a>,
+    /// What the component has left to its successor.
+    left: Option<Vec<u8>>,
     /// Whether every parameter that bounds its storage is zero.
     pub(super) is_unbounded: bool,
     /// Whether a task was pushed to it so far.
@@ -111,10 +120,20 @@ impl Running<'_> {
             }
         }
         let flaw = self.settle(trial.settles).or_else(|| self.step(&Step::Drain)).or_else(|| self.logged());
+        let dropped = self.drop_component();
+        flaw.or(dropped)
+    }
+
+    /// Drops the component for good. What it still holds has been judged.
+    fn drop_component(mut self) -> Option<Flaw> {
+        let component = self.rig.host.component.take()?;
+        let first = self.rig.host.ledger.faults().len();
+        self.rig.host.ledger.close();
         self.journal.step("drop");
-        drop(self.rig);
+        self.rig.dropped(component);
         self.journal.answer("");
-        flaw
+        let mut faults = self.rig.host.ledger.faults_from(first).into_iter();
+        faults.next().and_then(|(_, fault)| self.unknown((Property::Panics, fault)))
     }
 
     fn task(&self, spec: &TaskSpec) -> TaskId {
@@ -151,8 +170,19 @@ impl Running<'_> {
         }
         self.journal.steps.borrow_mut().push(step.clone());
         self.arrange(step);
+        if *step == Step::Replace {
+            return self.replace();
+        }
         let (words, call) = self.prepared(step)?;
-        self.journal.step(&words);
+        self.call(step, &words, call)
+    }
+
+    /// Makes one call of a step and judges it.
+    fn call(&mut self, step: &Step, words: &str, call: Made) -> Option<Flaw> {
+        if self.seen > 0 {
+            return None;
+        }
+        self.journal.step(words);
         self.rig.host.changing.lock().awake = WorkerSet::new();
         let (_, _) = (self.rig.woken(), self.rig.hops());
         self.rig.host.called_back.store(false, Relaxed);
@@ -174,8 +204,37 @@ impl Running<'_> {
         }
         self.asked |= hops.iter().any(|hop| matches!(hop, Hop::ParentsCanPush { .. } | Hop::PullFrom { .. }));
         self.note_newest(step, &answer);
+        if let Answer::Left(state) = &answer {
+            self.left.clone_from(state);
+        }
         let call = Call { step, answer, hops, held_before, woke, comes_back };
         self.judge(&call)
+    }
+
+    /// Has another instance take the place of the component, as when a policy is swapped. The tasks are the test's then.
+    fn replace(&mut self) -> Option<Flaw> {
+        self.journal.step("build another instance");
+        // Its parameters were accepted before: who refuses them now has run out of something.
+        let Ok(successor) = (self.again)() else { return None };
+        self.journal.answer("");
+        let step = Step::Replace;
+        let flaw = self
+            .call(&step, "export", Box::new(|rig| Answer::Left(rig.export())))
+            .or_else(|| self.call(&Step::Drain, "drain", Box::new(|rig| Answer::Drained(rig.drain()))));
+        if flaw.is_some() || self.seen > 0 {
+            return flaw;
+        }
+        let former = self.rig.host.component.replace(successor)?;
+        (self.was_pushed, self.newest) = (false, None);
+        let notify: Made = Box::new(|rig| nothing(|| rig.notify_change_workers()));
+        let left = self.left.take();
+        self.call(&step, "the other instance: notify_change_workers", notify)
+            .or_else(|| {
+                let left = left?;
+                let words = format!("the other instance: import of {} bytes", left.len());
+                self.call(&step, &words, Box::new(move |rig| nothing(|| rig.import(&left))))
+            })
+            .or_else(|| self.call(&step, "drop", Box::new(move |rig| nothing(|| rig.dropped(former)))))
     }
 
     /// The worker that pulls in this step for itself alone.
@@ -299,7 +358,19 @@ impl Running<'_> {
                 ("notify_change_workers".to_owned(), Box::new(|rig| nothing(|| rig.notify_change_workers())))
             }
             Step::Drain => ("drain".to_owned(), Box::new(|rig| Answer::Drained(rig.drain()))),
-            Step::Give(..) | Step::Room(..) | Step::Wait(_) => return None,
+            Step::Execute { task, worker, failed } => {
+                let (mine, workers) = (self.rig.host.ledger.held_by(Holder::Test), self.setting.workers());
+                let task = *mine.get(task % mine.len().max(1))?;
+                let worker = WorkerId(*workers.get(worker % workers.len().max(1))?);
+                let failed = *failed;
+                let how = if failed { "fails to execute" } else { "executes" };
+                let execute = move |rig: &Rig| {
+                    rig.task_started(task, worker);
+                    rig.task_ended(task, worker, Duration::from_micros(10), failed);
+                };
+                (format!("{worker} {how} {task}"), Box::new(move |rig| nothing(|| execute(rig))))
+            }
+            Step::Replace | Step::Give(..) | Step::Room(..) | Step::Wait(_) => return None,
         })
     }
 
@@ -457,6 +528,8 @@ fn shown(answer: &Answer) -> String {
         Answer::Load(load) => load.to_string(),
         Answer::Drained(tasks) if tasks.is_empty() => "no tasks".to_owned(),
         Answer::Drained(tasks) => tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        Answer::Left(Some(state)) => format!("{} bytes", state.len()),
+        Answer::Left(None) => "nothing".to_owned(),
         Answer::Nothing => String::new(),
     }
 }
@@ -487,6 +560,8 @@ impl Trial {
             info,
             setting: self.setting.clone(),
             rig: self.setting.rig(component),
+            again: &|| examined.build(&self.params),
+            left: None,
             is_unbounded: info.stores && info.bounds.iter().all(is_zero),
             was_pushed: false,
             had_priority: false,
