@@ -4,6 +4,9 @@
 //! An author's own tests do it by [`conforms`], and `sched plugin test` does it to a plugin. What is found comes with
 //! the shortest sequence of calls that shows it. Equal seeds give equal examinations, apart from calls by several
 //! threads.
+//!
+//! Components are dropped, too. Where one comes from another library, its panic is caught there and not seen here; a
+//! crash, and a drop that does not come back, are.
 
 mod declared;
 mod dice;
