@@ -443,7 +443,7 @@ impl Info {
     }
 }
 
-/// Whether a name is lower-case words of letters and digits, joined by `-`; the first one starts with a letter.
+/// Whether a name is one of the [`POLICY_WORDS`].
 const fn is_policy_word(name: &str) -> bool {
     let mut place = 0;
     while place < POLICY_WORDS.len() {
@@ -455,6 +455,7 @@ const fn is_policy_word(name: &str) -> bool {
     false
 }
 
+/// Whether a name is lower-case words of letters and digits, joined by `-`; the first one starts with a letter.
 pub(crate) const fn is_name(name: &str) -> bool {
     let bytes = name.as_bytes();
     if bytes.is_empty() || !bytes[0].is_ascii_lowercase() || bytes[bytes.len() - 1] == b'-' {
