@@ -1,4 +1,9 @@
 use super::*;
+use crate::{Simulation, prioritise};
+use sched_graph::priorities::Priorities;
+use sched_graph::{AccessMode, Datum};
+use sched_tree::plugin::Registry;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Two cores, and two devices that are ten times as fast.
@@ -48,4 +53,31 @@ fn very_many_places_leave_the_workers_of_a_class_together() {
     }
     let bounds = platform.bounds(&graph, &graph.dependencies()).expect("it can run");
     assert!((bounds.area - 0.001).abs() < 1e-9, "{bounds:?}");
+}
+
+#[test]
+fn priorities_count_tasks_where_they_may_run() {
+    let platform = cores_and_devices();
+    let mut graph = TaskGraph::new("two chains");
+    let (kind, [one, other]) = (graph.add_kind("k"), [graph.add_data(Datum::new(8)), graph.add_data(Datum::new(8))]);
+    // One after the other on a core, and two on a device.
+    for (data, tasks, only) in [(one, 1, Some("cpu")), (other, 2, None)] {
+        for _ in 0..tasks {
+            let only = only.map(|only| Box::new(only.parse().expect("it names places")));
+            graph.add_task(Task { only, ..Task::new(kind).access(data, AccessMode::ReadWrite) });
+        }
+    }
+    for by in [Priorities::CriticalPath, Priorities::UpwardRank] {
+        prioritise(&mut graph, &platform, by).expect("it can run");
+        let priorities: Vec<i32> = graph.tasks.iter().map(|task| task.priority).collect();
+        match by {
+            Priorities::CriticalPath => assert!(priorities[0] > priorities[1], "{priorities:?}"),
+            // Half of the workers that may execute the second chain are cores.
+            _ => assert!(priorities[1] > priorities[0] && priorities[0] > priorities[2], "{priorities:?}"),
+        }
+    }
+    let graph = Arc::new(graph);
+    let registry = Arc::new(Registry::compiled_in());
+    let outcome = Simulation::new(Arc::clone(&graph), platform).registry(registry).run().expect("it runs");
+    assert_eq!(outcome.critical_path, Duration::from_millis(10));
 }
