@@ -125,14 +125,18 @@ fn a_component_that_crashes_is_named_and_ends_the_program_as_crashes_do() {
     let plugins = fixture_folder(&["misbehaving"]);
     let plugins = plugins.path().to_str().expect("text");
     let folder = tempfile::tempdir().expect("a folder");
-    for how in ["abort", "overflow"] {
-        let tree = format!("sticks in=\"{how} push_task\" {{ eager {{ each \"worker\" {{ worker }} }} }}");
+    for (how, method) in [("abort", "push_task"), ("overflow", "push_task"), ("overflow", "build")] {
+        let tree = format!("sticks in=\"{how} {method}\" {{ eager {{ each \"worker\" {{ worker }} }} }}");
         let policy = policy(folder.path(), &tree);
         let words = ["simulate", "cholesky", "--tiles", "3", "--plugin-dir", plugins, "--policy", &policy];
         let ended = command(&words).output().expect("it starts");
         let said = String::from_utf8_lossy(&ended.stderr);
-        let named = "component `sticks` of misbehaving, node `sticks`: `push_task` (thread `main`)\n";
-        assert!(ended.status.code().is_none() && said.contains(named), "{how}: {} {said}", ended.status);
+        let named = match method {
+            // Before it is built, there is only its file, and no node.
+            "build" => format!("component `sticks` of {plugins}/misbehaving.so: `build` (thread `build`)\n"),
+            _ => "component `sticks` of misbehaving, node `sticks`: `push_task` (thread `main`)\n".to_owned(),
+        };
+        assert!(ended.status.code().is_none() && said.contains(&named), "{how}: {} {said}", ended.status);
         let ended = command(&[&words[..], &["--json"]].concat()).output().expect("it starts");
         let said = String::from_utf8_lossy(&ended.stderr);
         // What the system and the C library say of it is beyond the program.

@@ -396,7 +396,9 @@ pub(crate) fn write_this_call(frame: [&str; 2], write: impl Fn(&str), name: impl
         let (Some(Post { node, component, plugin }), Some(method)) = (post, Method::of_code(call as u8)) else {
             return;
         };
-        let parts = ["component `", component, "` of ", plugin, ", node `", node, "`: `", method.name()];
+        // While it is built, there is no node.
+        let [at, end] = if node.is_empty() { ["", ""] } else { [", node `", "`"] };
+        let parts = ["component `", component, "` of ", plugin, at, node, end, ": `", method.name()];
         let [before, behind] = frame;
         write(before);
         parts.into_iter().chain(["` (thread `", &desk.thread, "`)"]).for_each(name);
