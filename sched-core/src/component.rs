@@ -135,8 +135,8 @@ pub trait Component: Send + Sync + 'static {
         node.earliest_end_below()
     }
 
-    /// Number of tasks waiting here and below, divided by the relative speed of the workers below. It moves no tasks, as
-    /// [`estimated_end`](Self::estimated_end).
+    /// Number of tasks waiting here and below, divided by the relative speed of the workers below. It moves no tasks,
+    /// as [`estimated_end`](Self::estimated_end).
     fn estimated_load(&self, node: Node<'_>) -> f64 {
         node.load_below()
     }

@@ -90,8 +90,8 @@ impl Offer {
     /// The offer for a component type.
     ///
     /// It does not compile if the description is one that no host accepts: a name that is not lower-case words joined
-    /// by `-` or is a [word of the policy language](crate::POLICY_WORDS), two parameters or slots of one name, a default
-    /// out of range, a bound that is no parameter, children of a [worker](crate::Family::Worker).
+    /// by `-` or is a [word of the policy language](crate::POLICY_WORDS), two parameters or slots of one name, a
+    /// default out of range, a bound that is no parameter, children of a [worker](crate::Family::Worker).
     ///
     /// ```compile_fail
     /// # use sched_core::*;

@@ -57,8 +57,8 @@ pub enum Storage {
     None,
     /// A queue that never refuses.
     Unbounded,
-    /// A queue that refuses tasks when full, if one of these parameters is nonzero (a flag that is set, a text that is not
-    /// empty); otherwise it never refuses.
+    /// A queue that refuses tasks when full, if one of these parameters is nonzero (a flag that is set, a text that is
+    /// not empty); otherwise it never refuses.
     BoundedBy(&'static [&'static str]),
 }
 

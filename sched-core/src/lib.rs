@@ -126,9 +126,9 @@
 //!
 //! A [`Task`] can be moved, but neither copied nor lost: when a push returns `Ok`, the task belongs to the component
 //! below; when it is refused, the task comes back inside the [`Refused`]. A component that drops a task is faulty: the
-//! host reports the component by name and still runs the task. When the policy is swapped, and when workers are added or
-//! removed, the host takes a component's stored tasks with [`drain`](Component::drain); at shutdown it takes them back
-//! itself.
+//! host reports the component by name and still runs the task. When the policy is swapped, and when workers are added
+//! or removed, the host takes a component's stored tasks with [`drain`](Component::drain); at shutdown it takes them
+//! back itself.
 //!
 //! # Refusals have reasons
 //!

@@ -90,7 +90,7 @@ fn a_destructor_is_named_where_its_component_came_into_no_tree() {
     let simulate = ["simulate", "cholesky", "--tiles", "3", "--plugin-dir", plugins, "--policy", &file];
     let ran = sched(&simulate);
     assert!(ran.code == 1 && ran.err.contains(&left("sticks")), "{ran:?}");
-    assert!(ran.err.contains("panics-in-build"), "the reason is told: {ran:?}");
+    assert!(ran.err.contains("panics-in-build"), "the reason is given: {ran:?}");
     // The second context builds a part that the first one has already.
     let text = r#"policy "stuck" {
         shared "queue" between-contexts=#true { sticks in=drop { eager { each "worker" { worker } } } }

@@ -4,9 +4,9 @@
 //! sample of the others are [witnessed](super::witness). Where the component declares that the host can do without the
 //! call, the host does so between two witnessed calls, unless the component was seen to lie. The calls that happen
 //! while a tree is built, exchanged or taken down are made by a thread of their own, and are waited for with patience:
-//! `drain`, `export`, `import` and the component's destructor. One that does not come back is a fault; a drain gives no
-//! tasks then: the host takes them through the ledger, as it does for a component that panicked. The thread stays
-//! behind, and with it the component. The destructors of components that never come into a tree are waited for alike.
+//! `drain`, `export`, `import` and the destructor, also that of a component that never comes into a tree. One that does
+//! not come back is a fault; a drain gives no tasks then: the host takes them through the ledger, as it does for a
+//! component that panicked. The thread stays behind, and with it the component.
 
 use super::attendance::{Inside, Method, Post, PostNumber};
 use super::call::Call;

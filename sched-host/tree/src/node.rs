@@ -478,8 +478,8 @@ impl WireHost for TreeNode {
         call.tree.quarantine(self);
     }
 
-    // Returned through a function of the interface, the answer would be read in another size than it was written in, for
-    // which the processor waits.
+    // Returned through a function of the interface, the answer would be read in another size than it was written in,
+    // for which the processor waits.
     #[inline(always)]
     fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
         match name.as_str() {

@@ -211,7 +211,8 @@ impl Running<'_> {
         self.judge(&call)
     }
 
-    /// Has another instance take the place of the component, as when a policy is swapped. The tasks are the test's then.
+    /// Has another instance take the place of the component, as when a policy is swapped. The tasks are the test's
+    /// then.
     fn replace(&mut self) -> Option<Flaw> {
         self.journal.step("build another instance");
         // Its parameters were accepted before: who refuses them now has run out of something.

@@ -48,8 +48,8 @@ impl Submitter {
     /// ```
     ///
     /// # Errors
-    /// [`ContextError::Goals`] if the goals are wrong, name a context that does not exist or ask for more workers than the
-    /// contexts have, and [`ContextError::Thread`] if no thread could be started.
+    /// [`ContextError::Goals`] if the goals are wrong, name a context that does not exist or ask for more workers than
+    /// the contexts have, and [`ContextError::Thread`] if no thread could be started.
     pub fn govern(&self, goals: Goals) -> Result<Governor, ContextError> {
         let contexts = self.contexts();
         let names: Vec<String> = contexts.iter().map(|context| context.name().to_owned()).collect();

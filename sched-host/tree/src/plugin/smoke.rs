@@ -50,8 +50,8 @@ const WORKERS: usize = 3;
 /// Tasks of one round.
 const TASKS: u32 = 12;
 
-/// Builds each component with its default parameters, and has tasks pushed to it, pulled from it and drained. Those whose
-/// descriptions are wrong are left out: no tree can be made of what they say, and nobody uses them.
+/// Builds each component with its default parameters, and has tasks pushed to it, pulled from it and drained. Those
+/// whose descriptions are wrong are left out: no tree can be made of what they say, and nobody uses them.
 pub(super) fn every_component(plugin: Opened, components: &[ComponentInfo]) {
     for info in components.iter().filter(|info| manifest::faults(info).is_empty()) {
         let defaults = Params::from_values(info.params.iter().map(|param| (param.name.clone(), param.default.clone())));
