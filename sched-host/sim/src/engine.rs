@@ -138,7 +138,7 @@ impl<'a> Engine<'a> {
             Replicas::new(data, &capacities, Arc::clone(copies))
         });
         let largest = backend.graph.data.iter().map(|datum| datum.bytes).max().unwrap_or(0);
-        let most = largest.saturating_mul(backend.specs.most_accesses() as u64);
+        let most = largest.saturating_mul(backend.specs.most_accesses as u64);
         let lacks_room = |held: &Replicas| platform.memory_nodes().any(|node| held.room_for_copies(node) < most);
         let may_lack_room = replicas.as_ref().is_some_and(lacks_room);
         Ok(Engine {

@@ -216,8 +216,8 @@ impl Lengths {
         self.longest.iter().copied().max().unwrap_or(0)
     }
 
-    /// Shortest execution time of the tasks of a row where each class has so many workers that may execute them; 0 if
-    /// none can.
+    /// Shortest execution time of the tasks of a row, given the number of workers of each class that may execute them; 0
+    /// if none can.
     pub(super) fn shortest_on(&self, row: Row, workers: &[u32]) -> u64 {
         let nanos = &self.nanos[row.index() * self.columns..][..self.columns];
         let (alone, together) = nanos.split_at(workers.len());

@@ -62,7 +62,7 @@ pub(super) fn check(
     };
     // Most simulations are so far from the limits that a task with the most of everything says enough.
     if luck.is_none() {
-        let accesses = specs.most_accesses() as f64;
+        let accesses = specs.most_accesses as f64;
         let largest = graph.data.iter().map(|datum| datum.bytes).max().unwrap_or(0) as f64;
         let each = needs(largest * accesses, accesses, lengths.longest_of_all() as f64);
         let tasks = graph.tasks.len() as f64;

@@ -13,7 +13,7 @@ pub(super) struct Spec {
     pub(super) kind: KindId,
     pub(super) priority: i32,
     pub(super) context: ContextId,
-    /// [`RUNS`], [`IS_SPECIAL`] and [`COMMUTES`].
+    /// [`RUNS`] and [`IS_SPECIAL`].
     flags: u8,
     /// Number of accesses; [`MANY`] if they are elsewhere.
     count: u8,
@@ -22,7 +22,6 @@ pub(super) struct Spec {
 
 const RUNS: u8 = 1;
 const IS_SPECIAL: u8 = 2;
-const COMMUTES: u8 = 4;
 
 /// Maximum number of accesses of a task that are in its spec.
 const MOST: usize = 5;
@@ -36,15 +35,12 @@ const _: () = assert!(size_of::<Spec>() == 32);
 impl Spec {
     /// The spec of a task; `many` takes its accesses if there are too many.
     fn of(graph: &TaskGraph, task: &Task, many: &mut Vec<Packed>) -> Spec {
-        let flag = |holds, flag| if holds { flag } else { 0 };
-        let commutes = task.accesses.iter().any(|access| access.mode == AccessMode::Commute);
         let mut spec = Spec {
             kind: task.kind,
             priority: task.priority,
             context: task.context,
-            flags: flag(graph.kind_of(task).runs, RUNS)
-                | flag(task.only.is_some() || task.sched_data != 0, IS_SPECIAL)
-                | flag(commutes, COMMUTES),
+            flags: (if graph.kind_of(task).runs { RUNS } else { 0 })
+                | if task.only.is_some() || task.sched_data != 0 { IS_SPECIAL } else { 0 },
             count: MANY,
             accesses: [Packed(0); MOST],
         };
@@ -106,6 +102,10 @@ pub(super) struct Specs {
     specs: Box<[Spec]>,
     /// Accesses of tasks that have many.
     many: Box<[Packed]>,
+    /// Greatest number of accesses of a task.
+    pub(super) most_accesses: usize,
+    /// Whether any task commutes.
+    pub(super) any_commutes: bool,
 }
 
 impl Specs {
@@ -113,9 +113,14 @@ impl Specs {
     /// If there is more data than a word can number.
     pub(super) fn of(graph: &TaskGraph) -> Specs {
         assert!(graph.data.len() <= MOST_DATA, "a simulation has at most 2^29 pieces of data");
-        let mut many = Vec::new();
-        let specs = graph.tasks.iter().map(|task| Spec::of(graph, task, &mut many)).collect();
-        Specs { specs, many: many.into() }
+        let (mut many, mut most_accesses, mut any_commutes) = (Vec::new(), 0, false);
+        let spec = |task: &Task| {
+            most_accesses = task.accesses.len().max(most_accesses);
+            any_commutes |= task.accesses.iter().any(|access| access.mode == AccessMode::Commute);
+            Spec::of(graph, task, &mut many)
+        };
+        let specs = graph.tasks.iter().map(spec).collect();
+        Specs { specs, many: many.into(), most_accesses, any_commutes }
     }
 
     #[inline]
@@ -126,20 +131,6 @@ impl Specs {
     /// All of them, in the order of the tasks.
     pub(super) fn iter(&self) -> impl Iterator<Item = (TaskId, &Spec)> {
         (0..).map(TaskId).zip(&self.specs)
-    }
-
-    /// Whether any task commutes.
-    pub(super) fn any_commutes(&self) -> bool {
-        self.specs.iter().any(|spec| spec.flags & COMMUTES != 0)
-    }
-
-    /// Greatest number of accesses of a task.
-    pub(super) fn most_accesses(&self) -> usize {
-        let number = |(task, spec): (TaskId, &Spec)| match spec.count {
-            MANY => self.accesses(task).len(),
-            count => usize::from(count),
-        };
-        self.iter().map(number).max().unwrap_or(0)
     }
 
     /// Data accesses of a task.

@@ -74,7 +74,7 @@ impl Tasks {
             ended: 0,
             ready: VecDeque::new(),
             turns: BTreeMap::new(),
-            has_turns: backend.specs.any_commutes(),
+            has_turns: backend.specs.any_commutes,
             hints: Hints::new(graph),
         }
     }

@@ -8,7 +8,7 @@ use crate::lengths::NEVER;
 use crate::memory::{Replicas, Room};
 use crate::specs::Accesses;
 use sched_core::{MemoryNode, WorkerId, WorkerSet};
-use sched_graph::{AccessMode, DataId};
+use sched_graph::{Access, AccessMode, DataId};
 use sched_memory::Reason;
 use sched_tree::Slot;
 use smallvec::SmallVec;
@@ -104,9 +104,7 @@ impl Engine<'_> {
         }
         Room::Made
     }
-}
 
-impl Engine<'_> {
     /// Gives a task that a worker has pulled, and whose data never fits into its memory, to the workers into whose
     /// memory it fits. Returns whether it did: not if it fits, or if there are none.
     pub(in crate::engine) fn hand_on(&mut self, worker: WorkerId, slot: &'static Slot) -> bool {
@@ -141,10 +139,10 @@ impl Engine<'_> {
 
 /// Bytes that a task needs of a memory beside the data at home there.
 fn needed_on(held: &Replicas, accesses: Accesses<'_>, memory: MemoryNode) -> u64 {
-    let (scratch, copies): (Vec<_>, Vec<_>) = accesses.iter().partition(|access| access.mode == AccessMode::Scratch);
-    let away = copies.into_iter().map(|access| access.data).filter(|data| held.home(*data) != memory).collect();
-    let scratch: u64 = scratch.into_iter().map(|access| held.bytes(access.data)).sum();
-    bytes_of_each(held, away) + scratch
+    let is_scratch = |access: &Access| access.mode == AccessMode::Scratch;
+    let copies = accesses.iter().filter(|access| !is_scratch(access)).map(|access| access.data);
+    let scratch: u64 = accesses.iter().filter(is_scratch).map(|access| held.bytes(access.data)).sum();
+    bytes_of_each(held, copies.filter(|data| held.home(*data) != memory).collect()) + scratch
 }
 
 /// Sum of the sizes of data, each counted once however often it is listed.
