@@ -132,7 +132,7 @@ impl Engine<'_> {
                 let slot = self.push(task, Some(worker), will_pull.then_some(deferred.cell()));
                 deferred.note_pushed(slot.id());
                 self.workers[worker.index()].deferred = deferred;
-                if push > 0 {
+                if push > 0 && !self.passes_time(push) {
                     return self.occupy(worker, push, Action::Host(worker));
                 }
                 continue;
@@ -164,7 +164,7 @@ impl Engine<'_> {
             self.workers[worker.index()].flights.push(flight);
             self.book_pull(worker, task, length);
             let cost = fetch * self.backend.accesses(task).len() as u64;
-            if cost > 0 {
+            if cost > 0 && !self.passes_time(cost) {
                 return self.occupy(worker, cost, Action::Fetch(flight));
             }
             self.fetch(flight);
