@@ -40,6 +40,9 @@ impl Progress {
     pub(super) fn reach(&self, task: TaskId, stage: Stage) {
         self.stages[task.index()].store(stage as u8, Relaxed);
         let mut first = TaskId(self.ended.load(Relaxed));
+        if task != first {
+            return;
+        }
         while self.stages.get(first.index()).is_some_and(|stage| stage.load(Relaxed) == Stage::Ended as u8) {
             first = TaskId(first.0 + 1);
         }

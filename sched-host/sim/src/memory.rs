@@ -33,11 +33,8 @@ struct NodeState {
     used: u64,
     /// Largest sum of both.
     peak: u64,
-    /// For each piece of data, the next one in the list of replicas that may be evicted; the last place is both ends of
-    /// the list. Empty if the capacity is unlimited.
-    next: Vec<DataId>,
-    /// The previous one in that list, likewise.
-    previous: Vec<DataId>,
+    /// Whether the capacity is limited, so that replicas may be evicted.
+    is_limited: bool,
 }
 
 impl NodeState {
@@ -51,16 +48,33 @@ impl NodeState {
     }
 }
 
+/// The replica of a piece of data on a node, or both ends of the node's list of replicas that may be evicted.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Number of tasks and transfers that use it; not counted of replicas that are never evicted.
+    pins: u32,
+    /// The next one in the list; [`UNLISTED`] if it is not there.
+    next: DataId,
+    /// The previous one in the list.
+    previous: DataId,
+}
+
 /// Stands for the next replica of one that is not in the list.
 const UNLISTED: DataId = DataId(u32::MAX);
+
+impl Place {
+    fn is_listed(self) -> bool {
+        self.next != UNLISTED
+    }
+}
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Replicas {
     data: Vec<DataState>,
     nodes: Vec<NodeState>,
-    /// By data, then memory node.
-    pins: Vec<u32>,
+    /// By data, then memory node; the last row has the ends of the lists.
+    places: Vec<Place>,
     /// What others see of the valid replicas.
     published: Arc<Copies>,
 }
@@ -93,17 +107,13 @@ impl Replicas {
         let nodes = (0..).map(MemoryNode).zip(capacities).map(|(node, capacity)| {
             let at_home = data.iter().filter(|data| data.home == node);
             let home = at_home.fold(0, |sum: u64, data| sum.saturating_add(data.bytes));
-            let (mut next, mut previous) = (Vec::new(), Vec::new());
-            if capacity.is_some() {
-                next = vec![UNLISTED; data.len() + 1];
-                next[ends.index()] = ends;
-                previous.clone_from(&next);
-            }
-            NodeState { capacity: capacity.unwrap_or(u64::MAX), home, used: 0, peak: home, next, previous }
+            let is_limited = capacity.is_some();
+            NodeState { capacity: capacity.unwrap_or(u64::MAX), home, used: 0, peak: home, is_limited }
         });
         let nodes: Vec<NodeState> = nodes.collect();
-        let pins = vec![0; data.len() * nodes.len()];
-        Replicas { data, nodes, pins, published }
+        let mut places = vec![Place { pins: 0, next: UNLISTED, previous: UNLISTED }; data.len() * nodes.len()];
+        places.resize(places.len() + nodes.len(), Place { pins: 0, next: ends, previous: ends });
+        Replicas { data, nodes, places, published }
     }
 
     pub(super) fn bytes(&self, data: DataId) -> u64 {
@@ -141,11 +151,10 @@ impl Replicas {
     pub(super) fn make_room(&mut self, node: MemoryNode, bytes: u64) -> Room {
         let ends = self.ends();
         loop {
-            let memory = &self.nodes[node.index()];
-            if memory.has_room(bytes) {
+            if self.nodes[node.index()].has_room(bytes) {
                 return Room::Made;
             }
-            let victim = memory.next.get(ends.index()).copied().unwrap_or(ends);
+            let victim = self.place(ends, node).next;
             if victim == ends {
                 return Room::None;
             }
@@ -195,17 +204,23 @@ impl Replicas {
     }
 
     /// Pins the replica, which is not evicted until as many calls of [`unpin`](Self::unpin).
+    #[inline]
     pub(super) fn pin(&mut self, data: DataId, node: MemoryNode) {
-        self.unlist(data, node);
-        *self.pins(data, node) += 1;
+        if self.is_evictable(data, node) {
+            self.unlist(data, node);
+            self.place(data, node).pins += 1;
+        }
     }
 
     /// Unpins the replica, which becomes the most recently used one after the last of its pins.
+    #[inline]
     pub(super) fn unpin(&mut self, data: DataId, node: MemoryNode) {
-        let pins = self.pins(data, node);
-        *pins -= 1;
-        if *pins == 0 {
-            self.list(data, node);
+        if self.is_evictable(data, node) {
+            let place = self.place(data, node);
+            place.pins -= 1;
+            if place.pins == 0 {
+                self.list(data, node);
+            }
         }
     }
 
@@ -216,8 +231,15 @@ impl Replicas {
         from
     }
 
-    fn pins(&mut self, data: DataId, node: MemoryNode) -> &mut u32 {
-        &mut self.pins[data.index() * self.nodes.len() + node.index()]
+    #[inline]
+    fn place(&mut self, data: DataId, node: MemoryNode) -> &mut Place {
+        &mut self.places[data.index() * self.nodes.len() + node.index()]
+    }
+
+    /// Whether the replica on the node may be evicted when nobody uses it.
+    #[inline]
+    fn is_evictable(&self, data: DataId, node: MemoryNode) -> bool {
+        self.nodes[node.index()].is_limited && self.home(data) != node
     }
 
     /// Records the arrival of a copy of the data at `version`. Returns whether no write has overtaken it.
@@ -236,9 +258,11 @@ impl Replicas {
         self.published.set_valid(data, entry.copies.valid());
         entry.writers += 1;
         entry.unwanted = false;
-        for other in self.node_ids().filter(|other| others & 1 << other.0 != 0) {
+        let mut left = others;
+        while left != 0 {
             // Invalid replicas are evicted first.
-            self.list_anew(data, other);
+            self.list_anew(data, MemoryNode(left.trailing_zeros()));
+            left &= left - 1;
         }
     }
 
@@ -275,43 +299,38 @@ impl Replicas {
         DataId(self.data.len() as u32)
     }
 
-    fn is_listed(&self, data: DataId, node: MemoryNode) -> bool {
-        self.nodes[node.index()].next.get(data.index()).is_some_and(|next| *next != UNLISTED)
-    }
-
     /// Moves the replica to its place in the list, if it is listed.
     fn list_anew(&mut self, data: DataId, node: MemoryNode) {
-        if self.is_listed(data, node) {
+        if self.place(data, node).is_listed() {
             self.unlist(data, node);
             self.list(data, node);
         }
     }
 
-    /// Lists the replica as one that may be evicted: the last one, or the first one if it is invalid or unwanted.
+    /// Lists the replica, which is evictable, unless it has no memory: as the last one, or as the first one if it is
+    /// invalid or unwanted.
     fn list(&mut self, data: DataId, node: MemoryNode) {
         let (entry, ends) = (&self.data[data.index()], self.ends());
-        let memory = &mut self.nodes[node.index()];
-        if memory.next.is_empty() || entry.home == node || !entry.copies.is_allocated(node) {
+        if !entry.copies.is_allocated(node) {
             return;
         }
         let goes_first = entry.unwanted || !entry.copies.is_valid(node);
-        let before = if goes_first { ends } else { memory.previous[ends.index()] };
-        let after = memory.next[before.index()];
-        memory.next[before.index()] = data;
-        memory.previous[data.index()] = before;
-        memory.next[data.index()] = after;
-        memory.previous[after.index()] = data;
+        let before = if goes_first { ends } else { self.place(ends, node).previous };
+        let after = std::mem::replace(&mut self.place(before, node).next, data);
+        let place = self.place(data, node);
+        (place.next, place.previous) = (after, before);
+        self.place(after, node).previous = data;
     }
 
+    #[inline]
     fn unlist(&mut self, data: DataId, node: MemoryNode) {
-        if !self.is_listed(data, node) {
-            return;
+        let place = self.place(data, node);
+        if place.is_listed() {
+            let Place { next, previous, .. } = *place;
+            place.next = UNLISTED;
+            self.place(previous, node).next = next;
+            self.place(next, node).previous = previous;
         }
-        let memory = &mut self.nodes[node.index()];
-        let (before, after) = (memory.previous[data.index()], memory.next[data.index()]);
-        memory.next[before.index()] = after;
-        memory.previous[after.index()] = before;
-        memory.next[data.index()] = UNLISTED;
     }
 }
 

@@ -173,7 +173,8 @@ impl Network {
     /// Time at which the next flow arrives, if nothing changes before.
     pub(super) fn next(&self) -> Option<u64> {
         let after = |flow: &Flow| if flow.left <= 0.0 { 0.0 } else { flow.left / flow.rate };
-        let first = self.flows.iter().map(after).reduce(f64::min)?;
+        // One instruction of most processors, unlike `f64::min`; there is no NaN.
+        let first = self.flows.iter().map(after).reduce(|one, other| if one < other { one } else { other })?;
         // The next whole number, as `ceil` gives it, which is a call on most processors' common instruction set.
         let whole = first as u64;
         Some(self.now.saturating_add(whole).saturating_add(u64::from((whole as f64) < first)))

@@ -61,6 +61,7 @@ impl Digest {
 }
 
 impl Observer for Digest {
+    #[inline]
     fn event(&mut self, nanos: u64, event: &Event) {
         // Digests have always counted tasks from 0.
         let place = |task: &sched_core::TaskId| task.sequence().wrapping_sub(1);

@@ -145,10 +145,11 @@ impl Engine<'_> {
             return self.inputs_complete(flight);
         }
         let memory = self.workers[self.flights[flight].worker.index()].memory;
-        let queue = &mut self.moves.waiting[memory.index()];
-        queue.push_back(flight);
-        if queue.len() == 1 {
-            self.serve(memory);
+        let is_next = self.moves.waiting[memory.index()].is_empty() && !self.is_evicting(memory);
+        if is_next && self.reserve(flight, memory) {
+            self.bring_inputs(flight, memory);
+        } else {
+            self.moves.waiting[memory.index()].push_back(flight);
         }
     }
 

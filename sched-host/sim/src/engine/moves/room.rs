@@ -19,8 +19,16 @@ type Listed = SmallVec<[DataId; 8]>;
 
 impl Engine<'_> {
     /// Gives memory to the flights that wait for it, in the order in which they came, until there is too little.
+    #[inline]
     pub(in crate::engine) fn serve(&mut self, memory: MemoryNode) {
-        if self.moves.evicting & 1 << memory.0 != 0 {
+        if !self.moves.waiting[memory.index()].is_empty() {
+            self.serve_waiting(memory);
+        }
+    }
+
+    #[inline(never)]
+    fn serve_waiting(&mut self, memory: MemoryNode) {
+        if self.is_evicting(memory) {
             return;
         }
         while let Some(flight) = self.moves.waiting[memory.index()].front().copied() {
@@ -32,8 +40,16 @@ impl Engine<'_> {
         }
     }
 
+    /// Whether room is being made on a memory node.
+    pub(super) fn is_evicting(&self, memory: MemoryNode) -> bool {
+        self.moves.evicting & 1 << memory.0 != 0
+    }
+
     /// Reserves memory for all data of a flight, or for none. Returns whether there was enough.
-    fn reserve(&mut self, flight: FlightId, memory: MemoryNode) -> bool {
+    pub(super) fn reserve(&mut self, flight: FlightId, memory: MemoryNode) -> bool {
+        if self.has_all(flight, memory) {
+            return true;
+        }
         loop {
             match self.try_to_reserve(flight, memory) {
                 Room::Made => return true,
@@ -53,6 +69,18 @@ impl Engine<'_> {
         self.request(data, Some(memory), home, Reason::Eviction, None);
         self.moves.evicting &= !(1 << memory.0);
         self.moves.arriving(data, home).is_none()
+    }
+
+    /// Pins all data of a flight, if its memory has a place for all of it already. Returns whether it has.
+    fn has_all(&mut self, flight: FlightId, memory: MemoryNode) -> bool {
+        let Some(held) = &mut self.replicas else { return true };
+        let accesses = self.backend.accesses(self.flights[flight].task);
+        let is_there = |access: Access| access.mode != AccessMode::Scratch && held.is_allocated(access.data, memory);
+        let has_all = accesses.iter().all(is_there);
+        if has_all {
+            accesses.iter().for_each(|access| held.pin(access.data, memory));
+        }
+        has_all
     }
 
     /// Reserves memory for all data of a flight, if there is room.
