@@ -97,9 +97,9 @@ impl Copies {
     /// Expected nanoseconds until a given node has a valid copy; 0 if it has one.
     #[inline]
     pub(super) fn nanos_to_each(&self, data: DataId) -> impl Fn(MemoryNode) -> u64 {
-        let (set, foreseen) = (self.valid(data), self.foreseen(data).map(|start| &self.nanos[start..]));
+        let (set, foreseen) = (self.valid(data), self.foreseen(data));
         move |to| match foreseen {
-            Some(nanos) => nanos[to.index()],
+            Some(start) => self.nanos[start + to.index()],
             None if set & 1 << to.0 != 0 => 0,
             None => self.source(data, to).nanos,
         }

@@ -36,7 +36,6 @@ use sched_trace::{Event, Observer};
 use sched_tree::combined::CombinedWorkers;
 use sched_tree::{Ledger, Services, Slot};
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use tasks::Tasks;
 use teams::Purpose;
@@ -346,16 +345,11 @@ impl<'a> Engine<'a> {
             self.note_submitted(task);
             let mut cost = submission + self.passed_over();
             self.tasks.submitted(task, &self.graph);
-            let mut ready = std::mem::take(&mut self.tasks.ready);
-            while let Some(task) = ready.pop_front() {
-                if self.passes(task, &mut ready) {
-                    continue;
-                }
+            while let Some(task) = self.next_to_push() {
                 self.push(task, None, None);
                 cost += push;
             }
             self.settle_unwanted();
-            self.tasks.ready = ready;
             if cost > 0 && !self.passes_time(cost) {
                 self.plan(self.now + cost, Action::Submit);
                 return;
@@ -375,27 +369,40 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Ends a task without work at once, and adds the tasks that this made ready to `ready`. Returns whether it was
-    /// one.
-    fn passes(&mut self, task: TaskId, ready: &mut VecDeque<TaskId>) -> bool {
-        if self.mail.is_some() && self.takes_message(task, ready) {
+    /// Takes the next ready task that is to be pushed. Ready tasks before it that are not, send, receive, or end at
+    /// once, which makes others ready.
+    #[inline]
+    fn next_to_push(&mut self) -> Option<TaskId> {
+        while let Some(task) = self.tasks.ready.pop_front() {
+            if self.mail.is_none() && self.backend.spec(task).runs() {
+                return Some(task);
+            }
+            if !self.passes(task) {
+                return Some(task);
+            }
+        }
+        None
+    }
+
+    /// Ends a task without work at once, and begins to send or receive. Returns whether it was such a task.
+    #[inline(never)]
+    fn passes(&mut self, task: TaskId) -> bool {
+        if self.takes_message(task) {
             return true;
         }
         if self.backend.spec(task).runs() {
             return false;
         }
         self.report(Event::Passed { task: task.submitted() });
-        self.end_without_worker(task, ready);
+        self.end_without_worker(task);
         true
     }
 
-    /// Ends a task that no worker executes, and adds the tasks that this made ready to `ready`.
-    fn end_without_worker(&mut self, task: TaskId, ready: &mut VecDeque<TaskId>) {
+    /// Ends a task that no worker executes, which may make others ready.
+    fn end_without_worker(&mut self, task: TaskId) {
         self.backend.progress.reach(task, Stage::Ended);
         self.end = self.end.max(self.now);
-        std::mem::swap(&mut self.tasks.ready, ready);
         self.tasks.ended(task, &self.graph, &self.backend.dependencies);
-        std::mem::swap(&mut self.tasks.ready, ready);
         self.note_ended(task);
     }
 

@@ -246,6 +246,7 @@ impl Case {
         let explainer = explain::explainer(recording.explain, graph);
         let mut watcher = Watcher {
             digest: Digest::default(),
+            records: recorder.is_some() || explainer.is_some() || recording.events.is_some(),
             lines: recording.events,
             error: None,
             recorder,
@@ -356,6 +357,8 @@ fn without_any(cause: SimError, failed: &[Failed]) -> miette::Report {
 /// Folds all events, and records them on request.
 struct Watcher<'a> {
     digest: Digest,
+    /// Whether there are `lines`, a recorder or an explainer.
+    records: bool,
     lines: Option<Box<dyn Write + 'a>>,
     error: Option<io::Error>,
     recorder: Option<SimRecorder>,
@@ -373,6 +376,22 @@ impl Watcher<'_> {
             None => recorder,
         }
     }
+
+    /// Passes an event on to what records it. Most simulations record nothing.
+    #[inline(never)]
+    fn record(&mut self, nanos: u64, event: &Event) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.event(nanos, event);
+        }
+        if let Some(explainer) = &mut self.explainer {
+            explainer.event(nanos, event);
+        }
+        if let Some(lines) = &mut self.lines
+            && let Err(error) = writeln!(lines, "{nanos} {event}")
+        {
+            self.error.get_or_insert(error);
+        }
+    }
 }
 
 impl Observer for Watcher<'_> {
@@ -380,22 +399,14 @@ impl Observer for Watcher<'_> {
         /// Updating the terminal takes longer than an event.
         const SELDOM: u64 = 1024;
         self.digest.event(nanos, event);
-        if let Some(recorder) = &mut self.recorder {
-            recorder.event(nanos, event);
-        }
-        if let Some(explainer) = &mut self.explainer {
-            explainer.event(nanos, event);
+        if self.records {
+            self.record(nanos, event);
         }
         if matches!(event, Event::Ended { .. } | Event::Passed { .. }) {
             self.ended += 1;
             if self.ended.is_multiple_of(SELDOM) {
                 (self.progress)(self.ended);
             }
-        }
-        if let Some(lines) = &mut self.lines
-            && let Err(error) = writeln!(lines, "{nanos} {event}")
-        {
-            self.error.get_or_insert(error);
         }
     }
 

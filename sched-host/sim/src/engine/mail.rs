@@ -141,16 +141,16 @@ impl Engine<'_> {
         mail.passed_over.get(self.tasks.next().index()).map_or(0, |count| u64::from(*count) * mail.costs.foreign_task)
     }
 
-    /// Begins to send or receive, if that is what a ready task does. Tasks that this made ready are added to `ready`.
-    /// Returns whether it was one.
-    pub(super) fn takes_message(&mut self, task: TaskId, ready: &mut VecDeque<TaskId>) -> bool {
+    /// Begins to send or receive, if that is what a ready task does, which may make others ready. Returns whether it
+    /// was one.
+    pub(super) fn takes_message(&mut self, task: TaskId) -> bool {
         let Some(mail) = &mut self.mail else { return false };
         match mail.roles[task.index()] {
             Role::Task(_) => return false,
             Role::Send(_) => self.send(task),
             Role::Receive(_) => {
                 if mail.early.remove(&task) {
-                    self.end_message(task, ready);
+                    self.end_message(task);
                 } else {
                     mail.awaited.insert(task);
                 }
@@ -179,8 +179,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Ends a task whose message has been sent, or has arrived and is awaited, and adds those that this made ready.
-    fn end_message(&mut self, task: TaskId, ready: &mut VecDeque<TaskId>) {
+    /// Ends a task whose message has been sent, or has arrived and is awaited, which may make others ready.
+    fn end_message(&mut self, task: TaskId) {
         if let Some(replicas) = &mut self.replicas {
             for access in self.backend.accesses(task).iter().filter(|access| access.mode.writes()) {
                 let home = replicas.home(access.data);
@@ -188,7 +188,7 @@ impl Engine<'_> {
             }
         }
         self.changes += 1;
-        self.end_without_worker(task, ready);
+        self.end_without_worker(task);
     }
 
     /// A message has been sent by this task, or has arrived for it, at this time.
@@ -224,14 +224,10 @@ impl Engine<'_> {
             mail.early.insert(task);
             return;
         }
-        let mut ready = std::mem::take(&mut self.tasks.ready);
-        self.end_message(task, &mut ready);
-        while let Some(task) = ready.pop_front() {
-            if !self.passes(task, &mut ready) {
-                self.push(task, None, None);
-            }
+        self.end_message(task);
+        while let Some(task) = self.next_to_push() {
+            self.push(task, None, None);
         }
-        self.tasks.ready = ready;
         self.settle_unwanted();
     }
 }

@@ -65,20 +65,21 @@ impl Engine<'_> {
     }
 
     /// Calls `what` for each worker that executes a flight: its worker, or the members of its team.
-    pub(super) fn each_member(&mut self, flight: Flight, mut what: impl FnMut(&mut Self, WorkerId)) {
+    pub(super) fn each_member(&mut self, flight: &Flight, mut what: impl FnMut(&mut Self, WorkerId)) {
         let Some(combined) = flight.combined else { return what(self, flight.worker) };
         let memberships = Arc::clone(self.teams.memberships());
         memberships.team(combined).iter().for_each(|member| what(self, *member));
     }
 
     /// Execution time of the kernel of a flight in nanoseconds.
-    pub(super) fn real_length_of(&self, flight: Flight) -> u64 {
+    #[inline]
+    pub(super) fn real_length_of(&self, flight: &Flight) -> u64 {
         let Some(luck) = &self.backend.luck else { return flight.length };
         luck.nanos(&self.graph, flight.task, self.workers[flight.worker.index()].class, flight.length)
     }
 
     /// Releases the members of a team: they look for work once the current action is done.
-    pub(super) fn dismiss(&mut self, flight: Flight) {
+    pub(super) fn dismiss(&mut self, flight: &Flight) {
         self.each_member(flight, |engine, member| {
             engine.workers[member.index()].attends = false;
             if member != flight.worker {

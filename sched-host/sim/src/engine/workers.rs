@@ -127,11 +127,12 @@ impl Engine<'_> {
             let state = &mut self.workers[worker.index()];
             let room = state.flights.len() < state.pipeline;
             if let Some(task) = state.pushes.pop_front() {
-                let mut deferred = std::mem::take(&mut state.deferred);
-                let will_pull = room && push == 0;
-                let slot = self.push(task, Some(worker), will_pull.then_some(deferred.cell()));
+                // The wake is deferred to the pull, if that follows at once.
+                let wake = state.deferred.cell().clone();
+                let slot = self.push(task, Some(worker), (room && push == 0).then_some(&wake));
+                let deferred = &mut self.workers[worker.index()].deferred;
+                deferred.cell().set(wake.get());
                 deferred.note_pushed(slot.id());
-                self.workers[worker.index()].deferred = deferred;
                 if push > 0 && !self.passes_time(push) {
                     return self.occupy(worker, push, Action::Host(worker));
                 }
@@ -234,16 +235,16 @@ impl Engine<'_> {
         let taken = std::mem::take(&mut state.taken);
         let (flight, memory, class) = (self.flights[first], state.memory, state.class);
         let Flight { task, length: expected, .. } = flight;
-        let length = self.real_length_of(flight).saturating_add(self.take_debt());
+        let length = self.real_length_of(&flight).saturating_add(self.take_debt());
         if let Some(replicas) = &mut self.replicas {
             for access in self.backend.accesses(task).iter().filter(|access| access.mode.writes()) {
                 replicas.write(access.data, memory);
             }
         }
-        self.note_execution(flight, None);
+        self.note_execution(&flight, None);
         let (id, codelet) = (task.submitted(), CodeletId(self.backend.spec(task).kind.0));
         let (shares, mut cores) = (self.shares_cores(class), 0);
-        self.each_member(flight, |engine, member| {
+        self.each_member(&flight, |engine, member| {
             let now = engine.now;
             let state = &mut engine.workers[member.index()];
             state.began = now;
@@ -268,10 +269,15 @@ impl Engine<'_> {
 
     /// Tells components that follow executions that the kernel of a flight starts, or with its length that it has
     /// ended.
-    fn note_execution(&mut self, flight: Flight, length: Option<u64>) {
-        if !self.backend.is_followed.load(Relaxed) {
-            return;
+    #[inline]
+    fn note_execution(&mut self, flight: &Flight, length: Option<u64>) {
+        if self.backend.is_followed.load(Relaxed) {
+            self.tell_followers(flight, length);
         }
+    }
+
+    #[inline(never)]
+    fn tell_followers(&mut self, flight: &Flight, length: Option<u64>) {
         let end = length.map(|length| {
             let mut joules = 0.0;
             self.each_member(flight, |engine, member| {
@@ -295,11 +301,11 @@ impl Engine<'_> {
         let shares = self.shares_cores(class);
         let Flight { task, slot, scratch, .. } = ended;
         let id = task.submitted();
-        self.each_member(ended, |engine, worker| {
+        self.each_member(&ended, |engine, worker| {
             engine.workers[worker.index()].busy += if shares { took } else { 0 };
             engine.report(Event::Ended { task: id, worker });
         });
-        self.note_execution(ended, Some(if shares { took } else { self.real_length_of(ended) }));
+        self.note_execution(&ended, Some(if shares { took } else { self.real_length_of(&ended) }));
         self.backend.progress.reach(task, Stage::Ended);
         self.changes += 1;
         self.end = self.now;
@@ -312,19 +318,15 @@ impl Engine<'_> {
                 }
             }
         }
-        self.dismiss(ended);
+        self.dismiss(&ended);
         self.book_rest(worker);
         self.flights.remove(flight);
         self.tasks.give_back(slot);
         self.tasks.ended(task, &self.graph, &self.backend.dependencies);
         self.note_ended(task);
-        let mut ready = std::mem::take(&mut self.tasks.ready);
-        while let Some(task) = ready.pop_front() {
-            if !self.passes(task, &mut ready) {
-                self.workers[worker.index()].pushes.push_back(task);
-            }
+        while let Some(task) = self.next_to_push() {
+            self.workers[worker.index()].pushes.push_back(task);
         }
-        self.tasks.ready = ready;
         self.settle_unwanted();
         self.serve(memory);
         self.start_next(worker);
