@@ -2,8 +2,10 @@
 //!
 //! The states of a replica are those of [`State`]: data with one valid replica is modified, unless that replica is at
 //! home. Data always has memory at home. On other nodes a replica occupies memory from its allocation to its eviction,
-//! also while it is invalid. Replicas that a task uses, or that a transfer reads or writes, are pinned. The others on a
-//! node of limited capacity are in a list, from which the least recently used one is evicted first.
+//! also while it is invalid. Replicas that a task uses, or that a transfer reads or writes, are pinned. Those on a node of
+//! limited capacity that were used are in a list, whose first one without a pin is evicted first. Each use ends with a
+//! move to the end of the list. While it is pinned a replica keeps its place, so that a use costs one move, and leaves
+//! the list only where an eviction passes it.
 
 use super::copies::Copies;
 use sched_core::MemoryNode;
@@ -51,7 +53,7 @@ impl NodeState {
 /// The replica of a piece of data on a node, or both ends of the node's list of replicas that may be evicted.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// Number of tasks and transfers that use it; not counted of replicas that are never evicted.
+    /// Number of tasks and transfers that use it.
     pins: u32,
     /// The next one in the list; [`UNLISTED`] if it is not there.
     next: DataId,
@@ -155,6 +157,10 @@ impl Replicas {
                 return Room::Made;
             }
             let victim = self.place(ends, node).next;
+            if victim != ends && self.place(victim, node).pins > 0 {
+                self.unlist(victim, node);
+                continue;
+            }
             if victim == ends {
                 return Room::None;
             }
@@ -206,21 +212,17 @@ impl Replicas {
     /// Pins the replica, which is not evicted until as many calls of [`unpin`](Self::unpin).
     #[inline]
     pub(super) fn pin(&mut self, data: DataId, node: MemoryNode) {
-        if self.is_evictable(data, node) {
-            self.unlist(data, node);
-            self.place(data, node).pins += 1;
-        }
+        self.place(data, node).pins += 1;
     }
 
     /// Unpins the replica, which becomes the most recently used one after the last of its pins.
     #[inline]
     pub(super) fn unpin(&mut self, data: DataId, node: MemoryNode) {
-        if self.is_evictable(data, node) {
-            let place = self.place(data, node);
-            place.pins -= 1;
-            if place.pins == 0 {
-                self.list(data, node);
-            }
+        let place = self.place(data, node);
+        place.pins -= 1;
+        if place.pins == 0 && self.is_evictable(data, node) {
+            self.unlist(data, node);
+            self.list(data, node);
         }
     }
 
