@@ -240,6 +240,10 @@ impl<T: Pod + Send + Sync> Courier for OfPart<T> {
         Ok(())
     }
 
+    fn fail(self: Arc<Self>, runtime: &Runtime, why: String) -> Result<(), DataError> {
+        runtime.lease_write(&self.0, move |lease| lease.fail(&why))
+    }
+
     fn await_sent(&self, runtime: &Runtime) -> Result<(), DataError> {
         runtime.write(&self.0).map(drop)
     }

@@ -56,6 +56,9 @@ pub(crate) trait Courier: Send + Sync {
     /// Gives the memory of a copy back.
     fn forget(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError>;
 
+    /// Makes the value bad, after the tasks submitted so far: what should have written it does not.
+    fn fail(self: Arc<Self>, runtime: &Runtime, why: String) -> Result<(), DataError>;
+
     /// Waits until the value has been sent as often as it was asked for so far.
     fn await_sent(&self, runtime: &Runtime) -> Result<(), DataError>;
 
@@ -142,6 +145,10 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Courier for Of<
     fn forget(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError> {
         let of = Arc::clone(&self);
         runtime.lease_write(&self.handle, move |mut lease| of.pool.put(std::mem::take(&mut *lease.writing())))
+    }
+
+    fn fail(self: Arc<Self>, runtime: &Runtime, why: String) -> Result<(), DataError> {
+        runtime.lease_write(&self.handle, move |lease| lease.fail(&why))
     }
 
     fn await_sent(&self, runtime: &Runtime) -> Result<(), DataError> {

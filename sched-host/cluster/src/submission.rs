@@ -151,23 +151,28 @@ impl Cluster {
                 _ => self.prepare(data.at_mut(*place), *mode, rank, (traffic, &mut urgency))?,
             }
         }
-        let mut task_here = None;
+        let mut task_here = Ok(None);
         if let Some(task) = task {
             traffic.make_room(&self.runtime);
-            let submitted = task.submit()?;
-            traffic.note(|| InFlight::Task(submitted));
-            if self.is_recorded {
-                numbers.push((submitted.sequence(), *number));
+            task_here = task.submit().map(Some);
+            if let Ok(Some(submitted)) = task_here {
+                traffic.note(|| InFlight::Task(submitted));
+                if self.is_recorded {
+                    numbers.push((submitted.sequence(), *number));
+                }
             }
-            task_here = Some(submitted);
         }
         for (place, _) in accesses.iter().filter(|(_, mode)| mode.writes() && *mode != AccessMode::Redux) {
             let datum = data.at_mut(*place);
             if let Some(owner) = datum.holders.write(rank) {
+                // Where a task is refused, the others do not know: they have noted that it writes, and its owner waits.
+                if let Err(refusal) = &task_here {
+                    Arc::clone(&datum.courier).fail(&self.runtime, refusal.to_string())?;
+                }
                 self.move_value(datum, (rank, owner), Arrival::Replaces, (traffic, &mut urgency))?;
             }
         }
-        Ok(task_here)
+        Ok(task_here?)
     }
 
     /// Sees to it that a task on `rank` finds a datum there.

@@ -501,6 +501,35 @@ fn wrong_use_is_a_clear_error() {
     });
 }
 
+/// The rank that would run a task learns that it is refused, and the others do not.
+#[test]
+fn ranks_know_the_same_of_data_after_a_refused_task() {
+    let found = on_ranks(3, |cluster| {
+        let runtime = cluster.runtime();
+        let copy =
+            runtime.codelet::<(Read<Values>, ReadWrite<Values>), ()>("copy").cpu("copy", |_, (x, y)| y.clone_from(x));
+        let copy = copy.build();
+        let [x, y] = [0, 1].map(|owner| cluster.register_on(owner, || vec![1], || vec![0]).expect("a rank"));
+        cluster.bring_everywhere(&y).expect("it is the cluster's");
+        // Rank 0 waits for what rank 2 would write; and the copies of what rank 1 would write are out of date.
+        let on_another = cluster.submit_on(2, runtime.task(&copy, (&x, &x))).is_err();
+        let on_owner = cluster.submit(runtime.task(&copy, (&y, &y))).is_err();
+        cluster.bring_everywhere(&y).expect("it is the cluster's");
+        cluster.wait_all().expect("no task has failed");
+        let y = runtime.read(&y).expect("it is as it was").clone();
+        (on_another, on_owner, y, cluster.unregister(x).map_err(|error| error.to_string()))
+    });
+    let why = "the data was not computed: codelet `copy` was given one handle twice, and writes to it";
+    assert_eq!(
+        found,
+        [
+            (false, false, vec![1], Err(why.to_owned())),
+            (false, true, vec![1], Ok(None)),
+            (true, false, vec![1], Ok(None)),
+        ]
+    );
+}
+
 #[test]
 fn sizes_that_differ_between_ranks_are_an_error() {
     let words = on_ranks(2, |cluster| {
