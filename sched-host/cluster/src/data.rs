@@ -1,6 +1,7 @@
 //! Data that ranks share: who owns it, who has a copy, and how it travels.
 
 use crate::error::reason;
+use crate::last_words;
 use crate::message::Message;
 use crate::office::{Desk, Room};
 use crate::pool::Pool;
@@ -9,6 +10,7 @@ use crate::transport::{Arrived, Parcel, Tag};
 use sched_graph::ranks::Holders;
 use sched_runtime::{DataError, Handle, Lease, Runtime, WriteLease};
 use smallvec::SmallVec;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 /// What every rank knows of a datum. All of them see the same submissions, so all know the same.
@@ -84,21 +86,38 @@ pub(crate) struct Of<T, F> {
 impl<T: Message, F: Fn() -> T> Of<T, F> {
     /// Makes a value, if there is memory; that there is none is noted.
     fn find_room(&self, desk: &Desk, tag: Tag) -> Result<T, String> {
-        self.make_if_possible(desk).ok_or_else(|| desk.memory().lacks(self.bytes, tag))
+        match self.has_memory(desk) {
+            true => self.make(),
+            false => Err(desk.memory().lacks(self.bytes, tag)),
+        }
     }
 
-    /// Makes a value, if there is memory.
-    fn make_if_possible(&self, desk: &Desk) -> Option<T> {
+    /// Whether there is memory for a value.
+    fn has_memory(&self, desk: &Desk) -> bool {
         let has_memory = || desk.memory().has(self.bytes);
         if !has_memory() {
             // Others may have kept some.
             self.pool.clear();
-            if !has_memory() {
-                return None;
-            }
         }
-        Some((self.room)())
+        has_memory()
     }
+
+    fn make(&self) -> Result<T, String> {
+        guarded("what makes room for a value", || (self.room)())
+    }
+}
+
+/// What adds up the parts of a reduction that tasks of this rank have left.
+const ADDS_UP: &str = "what adds up a reduction";
+
+/// Calls what the program has given for its data. If that panics, there is no value, for this reason: the thread is one
+/// that serves messages for all data, or ends the turn of another access.
+fn guarded<R>(what: &str, body: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(body)).map_err(|payload| {
+        // The drop of a payload may panic in turn.
+        std::mem::forget(payload);
+        format!("{what} has panicked: {}", last_words::of_this_thread().unwrap_or_default())
+    })
 }
 
 /// Adds a value to another.
@@ -108,10 +127,10 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Courier for Of<
     fn send(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, route: Route) -> Result<(), DataError> {
         let desk = Arc::clone(desk);
         runtime.lease_read(&self.handle, move |lease| {
-            let error = lease.reading().err().map(|error| reason(&error));
-            match error {
-                None => desk.send_value((route.peer, route.tag), route.urgency, Box::new(Value(lease, route.flight))),
-                Some(why) => desk.send(route.peer, route.tag.of_failure(), Box::new(why.into_bytes())),
+            let read = guarded(ADDS_UP, || lease.reading().map(drop).map_err(|error| reason(&error)));
+            match read.flatten() {
+                Ok(()) => desk.send_value((route.peer, route.tag), route.urgency, Box::new(Value(lease, route.flight))),
+                Err(why) => desk.send(route.peer, route.tag.of_failure(), Box::new(why.into_bytes())),
             }
         })
     }
@@ -136,15 +155,20 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Courier for Of<
 
     fn make_room(self: Arc<Self>, runtime: &Runtime, desk: &Arc<Desk>, tag: Tag) -> Result<(), DataError> {
         let (of, desk) = (Arc::clone(&self), Arc::clone(desk));
-        runtime.lease_write(&self.handle, move |mut lease| match of.find_room(&desk, tag) {
-            Ok(value) => *lease.writing() = value,
-            Err(why) => lease.fail(&why),
+        runtime.lease_write(&self.handle, move |mut lease| {
+            let made = of.find_room(&desk, tag).and_then(|value| guarded(ADDS_UP, || *lease.writing() = value));
+            made.unwrap_or_else(|why| lease.fail(&why));
         })
     }
 
     fn forget(self: Arc<Self>, runtime: &Runtime) -> Result<(), DataError> {
         let of = Arc::clone(&self);
-        runtime.lease_write(&self.handle, move |mut lease| of.pool.put(std::mem::take(&mut *lease.writing())))
+        runtime.lease_write(&self.handle, move |mut lease| {
+            match guarded(ADDS_UP, || std::mem::take(&mut *lease.writing())) {
+                Ok(value) => of.pool.put(value),
+                Err(why) => lease.fail(&why),
+            }
+        })
     }
 
     fn fail(self: Arc<Self>, runtime: &Runtime, why: String) -> Result<(), DataError> {
@@ -186,13 +210,15 @@ struct Place<T: Send + Sync + 'static, F> {
 impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Place<T, F> {
     fn fill(self: Box<Self>, arrived: &mut dyn Arrived) {
         let Place { mut lease, of, desk, tag, _flight } = *self;
-        let fits = lease.writing().bytes_mut().len() == arrived.len();
-        let kept = if fits { None } else { of.pool.take(arrived.len(), of.shape) };
-        let room = match (fits || kept.is_some(), desk.upgrade()) {
-            (true, _) => Ok(kept),
-            (false, Some(desk)) => of.find_room(&desk, tag).map(Some),
-            (false, None) => Err("the rank ends".to_owned()),
-        };
+        let fits = guarded(ADDS_UP, || lease.writing().bytes_mut().len() == arrived.len());
+        let room = fits.and_then(|fits| {
+            let kept = if fits { None } else { of.pool.take(arrived.len(), of.shape) };
+            match (fits || kept.is_some(), desk.upgrade()) {
+                (true, _) => Ok(kept),
+                (false, Some(desk)) => of.find_room(&desk, tag).map(Some),
+                (false, None) => Err("the rank ends".to_owned()),
+            }
+        });
         let taken = room.inspect_err(|_| arrived.discard());
         let taken = taken.and_then(|room| {
             let mut value = lease.writing();
@@ -209,9 +235,12 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Place<
     fn fail(self: Box<Self>, why: &str) {
         let Place { mut lease, of, desk, _flight, .. } = *self;
         // A task may write it here without reading it. Nothing came for which memory could lack.
-        let has_room = lease.writing().bytes().len() == of.bytes;
-        let room = desk.upgrade().filter(|_| !has_room).and_then(|desk| of.make_if_possible(&desk));
-        if let Some(room) = room {
+        let has_room = guarded(ADDS_UP, || lease.writing().bytes().len() == of.bytes).unwrap_or(true);
+        let has_memory = |desk: Arc<Desk>| of.has_memory(&desk);
+        if !has_room
+            && desk.upgrade().is_some_and(has_memory)
+            && let Ok(room) = of.make()
+        {
             *lease.writing() = room;
         }
         lease.fail(why);
@@ -252,13 +281,14 @@ impl<T: Message + Default, F: Fn() -> T + Send + Sync + 'static> Room for Sum<T,
         let part = desk.upgrade().ok_or_else(|| "the rank ends".to_owned()).and_then(|desk| of.find_room(&desk, tag));
         let part = part.inspect_err(|_| arrived.discard());
         let taken = part.and_then(|mut part| take(arrived, &mut part).map(|()| part));
-        // Nothing is added to what was not computed.
-        let is_good = lease.reading().is_ok();
-        match (taken, &of.combine, is_good) {
-            (Ok(part), Some(combine), true) => combine(&mut *lease.writing(), part),
-            (Err(why), ..) => lease.fail(&why),
-            _ => {}
-        }
+        let added = taken.and_then(|part| {
+            guarded("what adds a part to a reduction", || match &of.combine {
+                // Nothing is added to what was not computed.
+                Some(combine) if lease.reading().is_ok() => combine(&mut *lease.writing(), part),
+                _ => {}
+            })
+        });
+        added.unwrap_or_else(|why| lease.fail(&why));
     }
 
     fn fail(self: Box<Self>, why: &str) {

@@ -217,6 +217,32 @@ fn plainly(step: Step) -> Option<Step> {
     })
 }
 
+/// Whoever serves messages calls what adds: a worker, a thread that waits, or that of the messages.
+#[test]
+fn what_adds_up_a_sum_may_panic() {
+    let found = on_ranks(3, |cluster| {
+        let runtime = cluster.runtime();
+        let count = runtime.codelet::<(Redux<u64>,), ()>("count").cpu("count", |_, (sum,)| *sum += 1).build();
+        let add = |sum: &mut u64, part| *sum = sum.checked_add(part).expect("there is room for one");
+        let on_arrival = cluster.reduction_on(0, || u64::MAX - 1, || 0, add).expect("a rank");
+        let at_the_sender = cluster.reduction_on(0, || 0, || 0, |_, _| panic!("nothing is added")).expect("a rank");
+        for task in 0..6 {
+            cluster.submit_on(1 + task % 2, runtime.task(&count, (&on_arrival,))).expect("the task is sound");
+        }
+        cluster.submit_on(2, runtime.task(&count, (&at_the_sender,))).expect("the task is sound");
+        let sums = [on_arrival, at_the_sender].map(|sum| Handle::clone(&sum));
+        sums.iter().for_each(|sum| cluster.bring(sum, 1).expect("it is the cluster's"));
+        cluster.wait_all().expect("no task has failed");
+        sums.map(|sum| cluster.unregister(sum).map_err(|error| error.to_string()))
+    });
+    let [on_arrival, at_the_sender] = found[0].clone().map(|found| found.expect_err("nothing was added up"));
+    let why = "the data was not computed: what adds a part to a reduction has panicked: there is room for one";
+    assert!(on_arrival.starts_with(why), "{on_arrival}");
+    let why = "the data was not computed: what adds up a reduction has panicked: nothing is added";
+    assert!(at_the_sender.starts_with(why), "{at_the_sender}");
+    assert_eq!(found[1..], [[Ok(None), Ok(None)], [Ok(None), Ok(None)]]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
