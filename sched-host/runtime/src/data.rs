@@ -79,7 +79,7 @@ impl<T> Value<T> {
     pub(crate) fn overwrite_by(&self, worker: WorkerId) -> Writing<'_, T> {
         match self {
             Value::One(value) => Writing::Plain(value.write()),
-            _ => self.overwrite_special(worker),
+            _ => self.overwrite_special(Some(worker)),
         }
     }
 
@@ -91,6 +91,11 @@ impl<T> Value<T> {
     /// The value for the application, for writing, wherever it is.
     pub(crate) fn write_in_place(&self) -> Writing<'_, T> {
         self.write_special(None)
+    }
+
+    /// The value for the application, which replaces it, wherever it is.
+    pub(crate) fn overwrite_in_place(&self) -> Writing<'_, T> {
+        self.overwrite_special(None)
     }
 
     /// A value of any kind, for a worker that runs a task, or for the application.
@@ -123,10 +128,10 @@ impl<T> Value<T> {
 
     /// [`write_special`](Self::write_special), for a task that replaces the value.
     #[cold]
-    fn overwrite_special(&self, worker: WorkerId) -> Writing<'_, T> {
+    fn overwrite_special(&self, worker: Option<WorkerId>) -> Writing<'_, T> {
         match self {
             Value::Reduced(reduced) => Writing::Locked(reduced.overwrite()),
-            _ => self.write_special(Some(worker)),
+            _ => self.write_special(worker),
         }
     }
 

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use sched_host::runtime::{Codelet, Commute, DataError, Read, ReadWrite, Reduction, Redux, Runtime, Write};
 use sched_host::topology::Topology;
 use sched_tests::stock::builder;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Barrier, OnceLock};
 
 #[derive(Clone, Copy, Debug)]
@@ -203,4 +204,16 @@ fn what_failed_to_reduce_is_bad_until_it_is_overwritten() {
     runtime.task(&set, (&sum,)).submit().expect("the task is sound");
     runtime.task_with(&add, 5, (&sum,)).submit().expect("the task is sound");
     assert_eq!(*runtime.read(&sum).expect("it was overwritten"), 5);
+}
+
+#[test]
+fn what_was_lost_while_it_was_added_up_is_replaced_by_a_lease() {
+    let runtime = runtime(2, 1);
+    let add = runtime.codelet::<(Redux<u64>,), ()>("add").cpu("add", |_, (sum,)| *sum += 1).build();
+    let sum = runtime.reduction(0, || 0, |_, _| panic!("nothing is added"));
+    let read = || catch_unwind(AssertUnwindSafe(|| *runtime.read(&sum).expect("no task has failed")));
+    runtime.task(&add, (&sum,)).submit().expect("the task is sound");
+    (0..2).for_each(|_| drop(read().expect_err("it is lost")));
+    runtime.lease_write(&sum, |mut lease| *lease.writing() = 7).expect("it is the runtime's own");
+    assert_eq!(read().expect("it was overwritten"), 7);
 }

@@ -239,7 +239,7 @@ impl Submitter {
     ///
     /// If `combine` panics, the task fails that is the next to use the value, or the call of the program panics that
     /// is. What was to be added is lost: whoever uses the value later panics too, until a task with
-    /// [`Write`](super::access::Write) access replaces it.
+    /// [`Write`](super::access::Write) access replaces it, or a [`WriteLease`](crate::WriteLease) does.
     pub fn reduction<T: Send + Sync + 'static>(
         &self,
         value: T,

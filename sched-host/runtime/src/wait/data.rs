@@ -33,6 +33,11 @@ pub trait Data: Sized + 'static {
     fn reading<'a>(&'a self, turn: Turn<'a>) -> Self::Reading<'a>;
     #[doc(hidden)]
     fn writing<'a>(&'a self, turn: Turn<'a>) -> Self::Writing<'a>;
+    /// [`writing`](Self::writing) for one who replaces the value: what is lost of it does not matter.
+    #[doc(hidden)]
+    fn replacing<'a>(&'a self, turn: Turn<'a>) -> Self::Writing<'a> {
+        self.writing(turn)
+    }
     #[doc(hidden)]
     fn into_value(self, turn: &LastTurn) -> Result<Self::Value, Self>;
     /// Whether there may be no other handle.
@@ -65,6 +70,10 @@ impl<T: Send + Sync + 'static> Data for Handle<T> {
 
     fn writing<'a>(&'a self, turn: Turn<'a>) -> WriteData<'a, T> {
         WriteData { guard: self.value().write_in_place(), _turn: turn }
+    }
+
+    fn replacing<'a>(&'a self, turn: Turn<'a>) -> WriteData<'a, T> {
+        WriteData { guard: self.value().overwrite_in_place(), _turn: turn }
     }
 
     fn into_value(self, turn: &LastTurn) -> Result<T, Handle<T>> {
@@ -107,6 +116,10 @@ impl<T: Send + Sync + 'static> Data for Reduction<T> {
 
     fn writing<'a>(&'a self, turn: Turn<'a>) -> WriteData<'a, T> {
         (**self).writing(turn)
+    }
+
+    fn replacing<'a>(&'a self, turn: Turn<'a>) -> WriteData<'a, T> {
+        (**self).replacing(turn)
     }
 
     fn into_value(self, turn: &LastTurn) -> Result<T, Reduction<T>> {

@@ -69,7 +69,7 @@ impl<D: Data> WriteLease<D> {
     pub fn writing(&mut self) -> D::Writing<'_> {
         self.0.handle.header().note_good();
         let turn = Turn::of_callback(&self.0.submitter);
-        self.0.handle.writing(turn)
+        self.0.handle.replacing(turn)
     }
 
     /// Ends the turn without a value: tasks that read the data are cancelled, until one writes it completely, and
