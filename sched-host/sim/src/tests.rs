@@ -190,3 +190,42 @@ fn a_task_that_does_not_fit_into_the_memory_of_a_worker_goes_to_one_where_it_fit
         }
     }
 }
+
+#[test]
+fn at_one_time_what_was_planned_first_comes_first() {
+    // The first kernel ends when the application, which has submitted the second task meanwhile, would go on.
+    let text = r#"platform "p" {
+        memory "ram"
+        workers "cpu" memory="ram"
+        overheads submission="1 us" push="1 us"
+        kernel "k" { on "cpu" time="3 us"; }
+    }"#;
+    let platform = Arc::new(Platform::parse("p.kdl", text).expect("it is sound"));
+    let mut graph = TaskGraph::new("three tasks");
+    let kind = graph.add_kind("k");
+    let first = graph.add_task(Task::new(kind));
+    graph.add_task(Task::new(kind).after(first));
+    graph.add_task(Task::new(kind));
+    let mut log = EventLog::default();
+    let simulation = Simulation::new(graph, platform).policy("tree-eager").registry(Registry::compiled_in().into());
+    simulation.observe(&mut log).expect("it runs to the end");
+    insta::assert_snapshot!(log, @r"
+    0 submitted task 1
+    0 pushed task 1
+    0 woken worker 0
+    0 pulled task 1 by worker 0
+    0 started task 1 on worker 0
+    2000 submitted task 2
+    3000 ended task 1 on worker 0
+    3000 pushed task 2 by worker 0
+    3000 submitted task 3
+    3000 pushed task 3
+    4000 pulled task 2 by worker 0
+    4000 started task 2 on worker 0
+    7000 ended task 2 on worker 0
+    7000 pulled task 3 by worker 0
+    7000 started task 3 on worker 0
+    10000 ended task 3 on worker 0
+    10000 idle worker 0
+    ");
+}
