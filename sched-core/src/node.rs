@@ -160,34 +160,56 @@ const AT_ONCE: usize = 16;
 /// Number of children queried at once where there are more.
 const MANY_AT_ONCE: usize = 128;
 
+/// Number of children queried at once where some may be passed over; it doubles as long as none are.
+const SOME_AT_ONCE: usize = 32;
+
 /// Queries the children in chunks: `ask` fills in the answers from a given child on, and `each` receives them in order.
 #[inline]
-fn in_chunks<T: Copy>(children: u32, unasked: T, ask: impl Fn(u32, &mut [T]), each: impl FnMut(Child, T)) {
+fn in_chunks<T: Copy>(children: u32, unasked: T, ask: impl Fn(u32, &mut [T]), mut each: impl FnMut(Child, T)) {
+    let each = |child, answer| {
+        each(child, answer);
+        0
+    };
     // The storage is initialised in each call, so that of few children is small.
     if children as usize <= AT_ONCE {
-        in_chunks_of::<T, AT_ONCE>(children, unasked, ask, each);
+        in_chunks_of::<T, AT_ONCE>(children, unasked, AT_ONCE, ask, each);
     } else {
-        in_chunks_of::<T, MANY_AT_ONCE>(children, unasked, ask, each);
+        in_chunks_of::<T, MANY_AT_ONCE>(children, unasked, MANY_AT_ONCE, ask, each);
     }
 }
 
+/// [`in_chunks`] without some of the children: `each` returns how many it passes over.
+#[inline]
+fn some_in_chunks<T: Copy>(children: u32, unasked: T, ask: impl Fn(u32, &mut [T]), each: impl FnMut(Child, T) -> u32) {
+    if children as usize <= AT_ONCE {
+        in_chunks_of::<T, AT_ONCE>(children, unasked, AT_ONCE, ask, each);
+    } else {
+        in_chunks_of::<T, MANY_AT_ONCE>(children, unasked, SOME_AT_ONCE, ask, each);
+    }
+}
+
+/// The first chunk after some were passed over is of `at_first` children.
 #[inline]
 fn in_chunks_of<T: Copy, const AT_ONCE: usize>(
     children: u32,
     unasked: T,
+    at_first: usize,
     ask: impl Fn(u32, &mut [T]),
-    mut each: impl FnMut(Child, T),
+    mut each: impl FnMut(Child, T) -> u32,
 ) {
     let mut answers = [unasked; AT_ONCE];
-    let mut first = 0;
+    let (mut first, mut size) = (0_u32, at_first);
     while first < children {
-        let count = ((children - first) as usize).min(AT_ONCE);
+        let count = ((children - first) as usize).min(size);
         let answers = &mut answers[..count];
         ask(first, answers);
-        for (child, answer) in (first..).zip(&*answers) {
-            each(Child(child), *answer);
+        let mut at = 0;
+        while let Some(answer) = answers.get(at) {
+            let passed = each(Child(first + at as u32), *answer);
+            at = at.saturating_add(1).saturating_add(passed as usize);
         }
-        first += count as u32;
+        size = if at > count { at_first } else { (size * 2).min(AT_ONCE) };
+        first = first.saturating_add(u32::try_from(at).unwrap_or(u32::MAX));
     }
 }
 

@@ -280,13 +280,14 @@ impl Weights {
 }
 
 impl Runs {
-    /// Asks when each child can start, and finds the one of each run that ends first. *Hop.*
-    pub(super) fn ask(&mut self, node: Node<'_>, now: Time) {
-        node.ends_below(self.taker(now.as_nanos()));
+    /// Asks when children can start, and finds the one of each run that ends first. *Hop.*
+    pub(super) fn ask(&mut self, node: Node<'_>, now: Time, weights: &Weights) {
+        node.some_ends_below(self.taker(now.as_nanos(), weights.idle_power != 0.0));
     }
 
-    /// Takes each child and its end, in order.
-    fn taker(&mut self, now: u64) -> impl FnMut(Child, Time) {
+    /// Takes children and their ends, in order, and returns how many to pass over: those of a run behind one that can
+    /// start as soon as the data is there, unless all ends are of `interest`, and those that cannot execute the task.
+    fn taker(&mut self, now: u64, interest: bool) -> impl FnMut(Child, Time) -> u32 {
         let Runs { runs, max_avail, .. } = self;
         let mut runs = runs.iter_mut();
         let (mut run, mut left, mut arrival) = (None, 0, 0);
@@ -297,7 +298,9 @@ impl Runs {
                     run.as_ref().map_or((u32::MAX, 0), |run: &&mut Run| (run.count, now.saturating_add(run.transfer)));
             }
             left -= 1;
-            let Some(run) = run.as_mut().filter(|run| run.length != u64::MAX) else { return };
+            let Some(run) = run.as_mut().filter(|run| run.length != u64::MAX) else {
+                return std::mem::take(&mut left);
+            };
             let avail = end.as_nanos().max(now);
             *max_avail = (*max_avail).max(avail);
             let start = avail.max(arrival);
@@ -305,6 +308,7 @@ impl Runs {
                 run.start = start;
                 run.first = (child.0, avail);
             }
+            if start == arrival && !interest { std::mem::take(&mut left) } else { 0 }
         }
     }
 }

@@ -125,7 +125,7 @@ impl Soonest {
                 return None;
             }
             let seen = self.promises.begin();
-            runs.ask(node, node.now());
+            runs.ask(node, node.now(), &self.weights);
             let chosen = self.weights.choose_run(runs)?;
             self.promises.settle_alone(seen, &chosen).then_some(chosen)
         })

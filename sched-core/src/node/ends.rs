@@ -8,7 +8,7 @@
 //! prediction of each task that it pushes; without that, it sends all tasks to one child. Where no model knows the
 //! length, compare the [loads](crate::Node::child_load), which count tasks.
 
-use super::{Child, Node, in_chunks};
+use super::{Child, Node, in_chunks, some_in_chunks};
 use crate::abi::extension::{HostEnds, HostTeams, HostTimes, NO_TIME, offered};
 use crate::estimate::{Time, nanos};
 use crate::mutex::assert_none_held;
@@ -57,6 +57,42 @@ impl Node<'_> {
             (table.below)(self.raw.call(), place.id, first, ends.into());
         };
         in_chunks(place.children, 0, ask, |child, end| each(child, Time::from_nanos(end)));
+    }
+
+    /// *Hop.* [`ends_below`](Self::ends_below) for a component that need not know all ends: `each` returns how many of
+    /// the next children it passes over. Where a thousand children are much the same, the first that is free is often
+    /// as good as any:
+    ///
+    /// ```
+    /// # use sched_core::*;
+    /// /// The first child that is free now, or else the one that is free first.
+    /// fn free_first(node: Node<'_>) -> Option<(Child, Time)> {
+    ///     let (now, mut best) = (node.now(), None::<(Child, Time)>);
+    ///     node.some_ends_below(|child, end| {
+    ///         if best.is_none_or(|(_, first)| end < first) {
+    ///             best = Some((child, end));
+    ///         }
+    ///         if end <= now { u32::MAX } else { 0 }
+    ///     });
+    ///     best
+    /// }
+    /// ```
+    #[inline]
+    pub fn some_ends_below(&self, mut each: impl FnMut(Child, Time) -> u32) {
+        let Some(table) = offered::<HostEnds>(self.raw.host()) else {
+            let mut children = self.children();
+            while let Some(child) = children.next() {
+                let passed = each(child, self.child_estimated_end(child));
+                children.by_ref().take(passed as usize).for_each(drop);
+            }
+            return;
+        };
+        let place = self.place();
+        let ask = |first, ends: &mut [u64]| {
+            assert_none_held("some_ends_below");
+            (table.below)(self.raw.call(), place.id, first, ends.into());
+        };
+        some_in_chunks(place.children, 0, ask, |child, end| each(child, Time::from_nanos(end)));
     }
 
     /// *Hop.* The earliest end among the children; now if there are none. Only tasks with a

@@ -297,6 +297,43 @@ fn ends_below_count_only_tasks_with_a_prediction() {
     assert_eq!(rig.estimated_end(), Time::from_nanos(20), "what is set replaces what was counted");
 }
 
+/// Looks at ends with these leaps, in turn, and refuses with a sum of what it saw.
+struct Leaps(&'static [u32]);
+
+impl Component for Leaps {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let mut all = Vec::new();
+        node.ends_below(|child, end| all.push((child, end)));
+        assert_eq!(all.len(), node.children().len());
+        let (mut seen, mut leaps) = (Vec::new(), self.0.iter().cycle());
+        node.some_ends_below(|child, end| {
+            seen.push((child, end));
+            leaps.next().copied().unwrap_or_default()
+        });
+        let (mut expected, mut leaps, mut next) = (Vec::new(), self.0.iter().cycle(), 0);
+        while let Some(child) = all.get(next) {
+            expected.push(*child);
+            next += 1 + leaps.next().copied().unwrap_or_default() as usize;
+        }
+        assert_eq!(seen, expected, "{} children, leaps of {:?}", all.len(), self.0);
+        Err(Refused::new(task, Refusal::Full))
+    }
+}
+
+#[test]
+fn ends_that_are_passed_over_are_not_given() {
+    for children in [1, 16, 17, 40, 300] {
+        for leaps in [&[0][..], &[1], &[31], &[500], &[u32::MAX], &[0, 0, 7, 0, 0, 0, 90, 2]] {
+            let rig = (0..children).fold(Rig::new(Leaps(leaps)).workers(children), |rig, worker| {
+                rig.child(FakeChild::over([worker as u32]))
+            });
+            (0..children as u32)
+                .for_each(|child| rig.set_end(Child(child), Time::from_nanos(u64::from(child * 7 % 11))));
+            assert_eq!(rig.push(rig.task().make()), Err(Refusal::Full));
+        }
+    }
+}
+
 /// Hands on the priority of the task that was executed last.
 #[derive(Default)]
 struct Learns {

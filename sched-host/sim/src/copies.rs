@@ -130,7 +130,13 @@ impl Copies {
 
 /// The cheapest source of a copy of this size in a set of nodes, without the target; the first of equal ones.
 fn cheapest(set: u64, to: MemoryNode, bytes: u64, platform: &Platform) -> Option<Source> {
-    let others = platform.memory_nodes().filter(|node| *node != to && set & 1 << node.0 != 0);
-    let sources = others.map(|node| Source { node, nanos: platform.expected_transfer(node, to, bytes) });
+    // Of many nodes, few have a copy.
+    let mut others = set & !(1 << to.0);
+    let nodes = std::iter::from_fn(|| {
+        let node = (others != 0).then(|| MemoryNode(others.trailing_zeros()))?;
+        others &= others - 1;
+        Some(node)
+    });
+    let sources = nodes.map(|node| Source { node, nanos: platform.expected_transfer(node, to, bytes) });
     sources.min_by_key(|source| source.nanos)
 }
