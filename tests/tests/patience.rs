@@ -1,7 +1,9 @@
 //! The program ends with an error that names node and call when a component does not come back; and it takes plugins
 //! into use that are rebuilt while tasks run.
 
+use sched_test_support::has_compiler;
 use sched_tests::fixtures::{self, Profile, stock_plugin};
+use sched_tests::in_c::folder_of;
 use sched_tests::plugin_folder::{LIFO, fixture_folder};
 use sched_tests::program::{command, sched};
 use std::fs;
@@ -144,6 +146,28 @@ fn a_component_that_crashes_is_named_and_ends_the_program_as_crashes_do() {
         let error: serde_json::Value = serde_json::from_str(line).expect("it is an object");
         let message = error["error"]["message"].as_str().expect("a message");
         assert!(message.ends_with(named.trim_end()) && error["error"]["code"] == "sched::crashed", "{how}: {line}");
+    }
+}
+
+#[test]
+fn components_that_end_the_program_in_two_threads_at_once_are_named() {
+    if !has_compiler() {
+        return;
+    }
+    let ends: [(&str, &[&str], _); 2] = [("exits", &["-DEND=exit(0)"], Some(1)), ("aborts", &["-DEND=abort()"], None)];
+    let folder = tempfile::tempdir().expect("a folder");
+    let policy = policy(folder.path(), r#"fifo { ends { eager { each "worker" { worker } } } }"#);
+    for (name, options, code) in ends {
+        let plugins = folder_of(&[(name, "tests/fixtures/c/ends.c", options)]);
+        let plugins = plugins.path().to_str().expect("text");
+        let small = ["--workers", "2", "--tiles", "3", "--tile-size", "24", "--policy", &policy];
+        for _ in 0..8 {
+            let mut run = command(&[&["run", "cholesky", "--plugin-dir", plugins], &small[..]].concat());
+            let ended = run.output().expect("it starts");
+            let said = String::from_utf8_lossy(&ended.stderr);
+            let named = "component `ends` of ends, node `fifo/ends`: `pull_task` (thread";
+            assert!(ended.status.code() == code && said.contains(named), "{name}: {} {said}", ended.status);
+        }
     }
 }
 

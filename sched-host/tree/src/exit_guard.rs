@@ -5,11 +5,14 @@
 //!
 //! A crash, as by `abort`, a pointer to nowhere or a stack that is too small, ends the process as it would; before, a
 //! line names the call in which it came.
+//!
+//! Several threads may end the process at the same moment, such as workers that call one component. The first one is
+//! reported, and the others wait: they would end the process before the report is written, or with a code of their own.
 
 use crate::attendance::{LeftCall, left_call, write_this_call};
 use parking_lot::Mutex;
 use std::mem::zeroed;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Once, OnceLock};
 
 /// Whether a crash is named in JSON.
@@ -24,8 +27,18 @@ pub type Report = fn(Option<LeftCall>) -> i32;
 
 static REPORT: Mutex<Option<Report>> = Mutex::new(None);
 
+/// The thread that reports an end by `exit`; 0 for none.
+static REPORTER: AtomicUsize = AtomicUsize::new(0);
+
+/// Number of entries of the guard in the C library's list of what to call at the end. A thread that calls `exit` takes
+/// entries that others have not taken, so that there has to be one for each that does so at the same moment.
+const ENTRIES: usize = 8;
+
 /// Signals that end the process because of what a thread does.
 const CRASHES: [libc::c_int; 5] = [libc::SIGABRT, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
+
+/// Milliseconds for which a thread that crashes waits for another to name its call.
+const NAMING_MS: u32 = 1000;
 
 /// What happened at each of them before.
 static FORMER: OnceLock<[libc::sigaction; CRASHES.len()]> = OnceLock::new();
@@ -35,9 +48,11 @@ static FORMER: OnceLock<[libc::sigaction; CRASHES.len()]> = OnceLock::new();
 pub fn report_end(report: Report) {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
-        // SAFETY: the function takes no arguments and lives as long as the program. Where the system has no room for
-        // it, ends are not reported.
-        unsafe { libc::atexit(at_exit) };
+        for _ in 0..ENTRIES {
+            // SAFETY: the function takes no arguments and lives as long as the program. Where the system has no room
+            // for it, ends are not reported.
+            unsafe { libc::atexit(at_exit) };
+        }
         name_crashes();
     });
     *REPORT.lock() = Some(report);
@@ -54,14 +69,37 @@ pub fn expect_end() {
     *REPORT.lock() = None;
 }
 
+/// A number of this thread that is not 0.
+fn this_thread() -> usize {
+    // SAFETY: it has no requirements.
+    unsafe { libc::pthread_self() as usize }
+}
+
 extern "C" fn at_exit() {
-    // Another call of `exit` meanwhile finds nothing.
-    let report = REPORT.lock().take();
-    if let Some(report) = report {
-        let code = report(left_call());
-        // SAFETY: it ends the process at once. Other threads still run, so no more is undone than a signal would.
-        unsafe { libc::_exit(code) }
-    }
+    let report = {
+        let mut report = REPORT.lock();
+        match REPORTER.load(Relaxed) {
+            0 if report.is_none() => return,
+            0 => REPORTER.store(this_thread(), Relaxed),
+            // The report itself calls `exit`.
+            reporter if reporter == this_thread() => return,
+            _ => {}
+        }
+        report.take()
+    };
+    // In the place of the entry that this thread has taken.
+    // SAFETY: as in `report_end`.
+    unsafe { libc::atexit(at_exit) };
+    let Some(report) = report else {
+        loop {
+            // Another thread ends the process when it has reported.
+            // SAFETY: it has no requirements.
+            unsafe { libc::pause() };
+        }
+    };
+    let code = report(left_call());
+    // SAFETY: it ends the process at once. Other threads still run, so no more is undone than a signal would.
+    unsafe { libc::_exit(code) }
 }
 
 fn name_crashes() {
@@ -104,8 +142,12 @@ fn in_json(text: &str, write: impl Fn(&str)) {
 
 /// Names the call, and lets the crash happen as it would have.
 extern "C" fn at_crash(signal: libc::c_int, info: *const libc::siginfo_t, _: *const libc::c_void) {
-    static NAMED: AtomicBool = AtomicBool::new(false);
-    if !NAMED.swap(true, Relaxed) {
+    /// The thread that names its call; 0 for none.
+    static NAMER: AtomicUsize = AtomicUsize::new(0);
+    static IS_NAMED: AtomicBool = AtomicBool::new(false);
+    let me = this_thread();
+    let namer = NAMER.compare_exchange(0, me, Relaxed, Relaxed).unwrap_or_else(|namer| namer);
+    if namer == 0 {
         let write = |text: &str| {
             // SAFETY: the text is as long as it says.
             unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
@@ -113,6 +155,16 @@ extern "C" fn at_crash(signal: libc::c_int, info: *const libc::siginfo_t, _: *co
         match IN_JSON.load(Relaxed) {
             false => write_this_call(["error: there is no result, since a component crashed:\n  ", "\n"], write, write),
             true => write_this_call(JSON, write, |text| in_json(text, write)),
+        }
+        IS_NAMED.store(true, Release);
+    } else if namer != me {
+        // Until the other thread has written its line, but not for ever: nobody may read what it writes.
+        for _ in 0..NAMING_MS {
+            if IS_NAMED.load(Acquire) {
+                break;
+            }
+            // SAFETY: it may be called at any time, and looks at no descriptor.
+            unsafe { libc::poll(std::ptr::null_mut(), 0, 1) };
         }
     }
     let former = FORMER.get().and_then(|all| CRASHES.iter().zip(all).find(|(crash, _)| **crash == signal));
