@@ -72,3 +72,12 @@ fn a_component_that_wakes_nobody_stalls_a_run_and_a_simulation() {
     let _runs = submit_chains(&runtime, 10);
     assert!(matches!(runtime.wait_all(), Err(RunError::Stalled(_))));
 }
+
+#[test]
+fn a_component_that_takes_nothing_is_named_when_a_simulation_stalls() {
+    // The queues below have their parents push.
+    let tree = r#"fifo { bad what="refuse" { eager { each "worker" { fifo ntasks-threshold=2 { worker } } } } }"#;
+    let Err(error) = simulate(tree) else { panic!("no task comes through") };
+    let said = error.to_string();
+    assert!(said.contains("node `fifo/bad` (bad of test) holds 0 tasks, refused "), "{said}");
+}

@@ -315,19 +315,10 @@ fn stall_help(without_workers: &[String]) -> &'static str {
 }
 
 fn places(nodes: &[NodeState], faults: &[Fault]) -> String {
-    let held: Vec<String> = nodes
-        .iter()
-        .filter(|node| node.tasks > 0)
-        .map(|node| {
-            let refusal = node.last_refusal.as_ref().map_or(String::new(), |why| format!(", last refused: {why}"));
-            let context = if node.context.is_empty() { String::new() } else { format!("{}: ", node.context) };
-            let NodeState { node, component, plugin, tasks, .. } = node;
-            format!("\n  {context}node `{node}` ({component} of {plugin}) holds {}{refusal}", task_count(*tasks))
-        })
-        .collect();
+    let shown = nodes.iter().filter(|node| node.is_of_interest()).map(|node| format!("\n  {node}"));
     let suspect = suspect(nodes, faults).map(|(node, why)| format!("\n  look at `{}` first: {why}", node.node));
     let faults = faults.iter().map(|fault| format!("\n  fault: {fault}"));
-    held.into_iter().chain(faults).chain(suspect).collect()
+    shown.chain(faults).chain(suspect).collect()
 }
 
 sched_text::debug_as_text!(SimError);

@@ -1,7 +1,8 @@
 //! State of a running tree.
 
 use super::claims::Silence;
-use super::fault::{Fault, FaultKind};
+use super::fault::{Fault, FaultKind, task_count};
+use std::fmt;
 
 /// State of one node, including its own description.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
@@ -28,6 +29,33 @@ pub struct NodeState {
     pub silences: Vec<Silence>,
     /// Description by the component itself.
     pub facts: Vec<(String, String)>,
+}
+
+impl NodeState {
+    /// Whether a stall may be due to the node: it holds tasks, refused some, passed nothing on, or failed.
+    #[must_use]
+    pub fn is_of_interest(&self) -> bool {
+        self.tasks > 0 || self.refusals > 0 || self.quarantined || !self.silences.is_empty()
+    }
+}
+
+impl fmt::Display for NodeState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node `{}` ({} of {}", self.node, self.component, self.plugin)?;
+        if !self.context.is_empty() {
+            write!(f, ", context `{}`", self.context)?;
+        }
+        write!(f, ") holds {}", task_count(self.tasks))?;
+        if let Some(why) = &self.last_refusal {
+            let times = if self.refusals == 1 { "once".to_owned() } else { format!("{} times", self.refusals) };
+            write!(f, ", refused {times}, last: {why}")?;
+        }
+        if self.quarantined {
+            f.write_str(", is quarantined")?;
+        }
+        self.silences.iter().try_for_each(|silence| write!(f, ", {silence}"))?;
+        self.facts.iter().try_for_each(|(name, value)| write!(f, ", {name}: {value}"))
+    }
 }
 
 /// The node that a stall is probably due to, and why: one that does not do what it declares, or else the one that most

@@ -190,10 +190,8 @@ impl fmt::Display for StallReport {
         for context in self.contexts.iter().filter(|context| several || context.workers.is_empty()) {
             write_context(f, context)?;
         }
-        let is_of_interest =
-            |node: &&NodeState| node.tasks > 0 || node.refusals > 0 || node.quarantined || !node.silences.is_empty();
-        for node in self.nodes.iter().filter(is_of_interest) {
-            write_node(f, node)?;
+        for node in self.nodes.iter().filter(|node| node.is_of_interest()) {
+            writeln!(f, "  {node}")?;
         }
         for worker in &self.workers {
             write_worker(f, worker)?;
@@ -240,27 +238,6 @@ fn write_context(f: &mut fmt::Formatter<'_>, context: &ContextState) -> fmt::Res
     let ContextState { name, policy, workers, unfinished } = context;
     write!(f, "  context `{name}` (policy `{policy}`) has {unfinished} of them")?;
     writeln!(f, "{}", if workers.is_empty() { " and no workers: add some" } else { "" })
-}
-
-fn write_node(f: &mut fmt::Formatter<'_>, node: &NodeState) -> fmt::Result {
-    write!(f, "  node `{}` ({} of {}", node.node, node.component, node.plugin)?;
-    if !node.context.is_empty() {
-        write!(f, ", context `{}`", node.context)?;
-    }
-    write!(f, ") holds {}", task_count(node.tasks))?;
-    if let Some(why) = &node.last_refusal {
-        write!(f, ", refused {} times, last: {why}", node.refusals)?;
-    }
-    if node.quarantined {
-        f.write_str(", is quarantined")?;
-    }
-    for silence in &node.silences {
-        write!(f, ", {silence}")?;
-    }
-    for (name, value) in &node.facts {
-        write!(f, ", {name}: {value}")?;
-    }
-    writeln!(f)
 }
 
 fn write_worker(f: &mut fmt::Formatter<'_>, state: &WorkerState) -> fmt::Result {
