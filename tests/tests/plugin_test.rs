@@ -175,6 +175,14 @@ fn what_cannot_be_tested_is_an_error_with_the_fix() {
         wrong.err.contains("has no component `hoader`") && wrong.err.contains("did you mean `hoarder`?"),
         "{wrong:?}"
     );
+    let driver = stock_plugin("sched-plugin-driver-fake", Profile::Debug);
+    for options in [&[][..], &["--component", "fifo"]] {
+        let driver = tested(&driver, options);
+        assert!(
+            driver.code == 1 && driver.err.contains("has no components: it is the device driver `fake`"),
+            "{driver:?}"
+        );
+    }
     let other = tested(&plugin("not-a-plugin"), &["--json"]);
     let error: Value = serde_json::from_str(&other.err).expect("an error is a line of JSON");
     let message = error["error"]["message"].as_str().unwrap_or_default();

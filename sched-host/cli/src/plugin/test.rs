@@ -83,6 +83,12 @@ enum TestError {
         #[help]
         help: String,
     },
+    #[error("`{}` has no components: it is the device driver `{driver}`", file.display())]
+    #[diagnostic(
+        code(plugin::no_component),
+        help("`sched topology --devices {driver}` opens it; runs and `sched bench device` use its devices")
+    )]
+    Driver { file: PathBuf, driver: String },
     #[error("{message}")]
     #[diagnostic(code(plugin::param))]
     Param {
@@ -151,6 +157,9 @@ fn loaded(registry: &Registry) -> &LoadedPlugin {
 }
 
 fn no_component(args: &Args, plugin: &LoadedPlugin, name: &str) -> TestError {
+    if let (true, Some(driver)) = (plugin.components.is_empty(), &plugin.driver) {
+        return TestError::Driver { file: args.file.clone(), driver: driver.name.clone() };
+    }
     let known = plugin.components.iter().map(|listed| &*listed.info.name);
     let help = did_you_mean(name, known, "its components");
     TestError::NoComponent { file: args.file.clone(), name: name.to_owned(), help }
