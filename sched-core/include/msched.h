@@ -380,7 +380,9 @@ static inline uint32_t msched_push_to(const msched_node *node, uint32_t child, m
     return node->services->push_to(node, child, task);
 }
 
-/* Hop. Pulls a task from a parent, or from each in order for MSCHED_ANY. */
+/* Hop. Pulls a task from a parent, or from each in order for MSCHED_ANY. A parent may push tasks to this component
+ * instead, and give none. So a component that stores tasks looks at what it has once more when it gets none here: the
+ * worker that pulls is awake, and nobody wakes it for them. */
 static inline msched_task msched_pull_from(const msched_node *node, uint32_t parent) {
     return node->services->pull_from(node, parent);
 }

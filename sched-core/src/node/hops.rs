@@ -30,6 +30,9 @@ impl Node<'_> {
     }
 
     /// *Hop.* Pulls from each parent in order, until one gives a task.
+    ///
+    /// A parent may push tasks to this component instead, and give none. So a component that stores tasks looks at what
+    /// it has once more when it gets none here: the worker that pulls is awake, and nobody wakes it for them.
     #[inline]
     #[must_use]
     pub fn pull_from_parents(&self) -> Option<Task> {
