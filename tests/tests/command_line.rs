@@ -332,7 +332,8 @@ fn folders_of_plugins_that_are_not_there_are_named() {
 
 #[test]
 fn control_characters_of_arguments_do_not_reach_the_terminal() {
-    let clear = "\u{1b}[2Jx\u{9b}2J";
+    // The standard error is no terminal here, so that colours are foreign, too.
+    let clear = "\u{1b}[2J\u{1b}[31mx\u{9b}2J";
     for words in [
         &["graph", clear][..],
         &["tree", clear],

@@ -26,7 +26,7 @@ pub(super) fn failed(report: &Report, json: bool) -> ExitCode {
             let line = serde_json::json!({ "error": json::error(report.as_ref()) }).to_string();
             writeln!(stderr(), "{}", escaped(&line, false))
         }
-        false => writeln!(stderr(), "{}", escaped(&format!("{report:?}"), true)),
+        false => writeln!(stderr(), "{}", escaped(&format!("{report:?}"), !pretty::is_plain())),
     };
     ExitCode::FAILURE
 }
