@@ -324,11 +324,9 @@ impl Component for Leaps {
 fn ends_that_are_passed_over_are_not_given() {
     for children in [1, 16, 17, 40, 300] {
         for leaps in [&[0][..], &[1], &[31], &[500], &[u32::MAX], &[0, 0, 7, 0, 0, 0, 90, 2]] {
-            let rig = (0..children).fold(Rig::new(Leaps(leaps)).workers(children), |rig, worker| {
-                rig.child(FakeChild::over([worker as u32]))
-            });
-            (0..children as u32)
-                .for_each(|child| rig.set_end(Child(child), Time::from_nanos(u64::from(child * 7 % 11))));
+            let rig = (0..children)
+                .fold(Rig::new(Leaps(leaps)).workers(children), |rig, worker| rig.child(FakeChild::over([worker])));
+            (0..children).for_each(|child| rig.set_end(Child(child), Time::from_nanos(u64::from(child * 7 % 11))));
             assert_eq!(rig.push(rig.task().make()), Err(Refusal::Full));
         }
     }
