@@ -286,8 +286,8 @@ impl Runs {
     }
 
     /// Takes children and their ends, in order, and returns how many to pass over: those of a run behind one that can
-    /// start as soon as the data is there, unless all ends are of `interest`, and those that cannot execute the task.
-    fn taker(&mut self, now: u64, interest: bool) -> impl FnMut(Child, Time) -> u32 {
+    /// start as soon as the data is there, unless `all_count`, and those that cannot execute the task.
+    fn taker(&mut self, now: u64, all_count: bool) -> impl FnMut(Child, Time) -> u32 {
         let Runs { runs, max_avail, .. } = self;
         let mut runs = runs.iter_mut();
         let (mut run, mut left, mut arrival) = (None, 0, 0);
@@ -308,7 +308,7 @@ impl Runs {
                 run.start = start;
                 run.first = (child.0, avail);
             }
-            if start == arrival && !interest { std::mem::take(&mut left) } else { 0 }
+            if start == arrival && !all_count { std::mem::take(&mut left) } else { 0 }
         }
     }
 }

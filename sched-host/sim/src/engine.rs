@@ -273,12 +273,13 @@ impl<'a> Engine<'a> {
         self.agenda.push(time, action);
     }
 
-    /// Lets time pass, if nothing is planned until it has: who would plan an action for its end, and do nothing more
-    /// before, can go on instead. Returns whether it has passed. A node of a cluster does not know what the others plan.
-    fn passes_time(&mut self, nanos: u64) -> bool {
+    /// Lets time pass, if nothing is planned until it has: a caller that would plan an action for its end, and do
+    /// nothing before, goes on instead. Returns whether it has passed. A node of a cluster does not know what the others
+    /// plan.
+    fn time_passes(&mut self, nanos: u64) -> bool {
         let time = self.now + nanos;
-        let passes =
-            self.agenda.next_time().is_none_or(|next| time < next) && self.mail.is_none() && self.error.is_none();
+        let is_next = self.agenda.next_time().is_none_or(|next| time < next);
+        let passes = is_next && self.mail.is_none() && self.error.is_none();
         if passes {
             self.set_now(time);
             self.events += 1;
@@ -350,7 +351,7 @@ impl<'a> Engine<'a> {
                 cost += push;
             }
             self.settle_unwanted();
-            if cost > 0 && !self.passes_time(cost) {
+            if cost > 0 && !self.time_passes(cost) {
                 self.plan(self.now + cost, Action::Submit);
                 return;
             }

@@ -113,8 +113,9 @@ impl Replicas {
             NodeState { capacity: capacity.unwrap_or(u64::MAX), home, used: 0, peak: home, is_limited }
         });
         let nodes: Vec<NodeState> = nodes.collect();
-        let mut places = vec![Place { pins: 0, next: UNLISTED, previous: UNLISTED }; data.len() * nodes.len()];
-        places.resize(places.len() + nodes.len(), Place { pins: 0, next: ends, previous: ends });
+        let place = |at: DataId| Place { pins: 0, next: at, previous: at };
+        let mut places = vec![place(UNLISTED); (data.len() + 1) * nodes.len()];
+        places[data.len() * nodes.len()..].fill(place(ends));
         Replicas { data, nodes, places, published }
     }
 

@@ -133,7 +133,7 @@ impl Engine<'_> {
                 let deferred = &mut self.workers[worker.index()].deferred;
                 deferred.cell().set(wake.get());
                 deferred.note_pushed(slot.id());
-                if push > 0 && !self.passes_time(push) {
+                if push > 0 && !self.time_passes(push) {
                     return self.occupy(worker, push, Action::Host(worker));
                 }
                 continue;
@@ -165,7 +165,7 @@ impl Engine<'_> {
             self.workers[worker.index()].flights.push(flight);
             self.book_pull(worker, task, length);
             let cost = fetch * self.backend.accesses(task).len() as u64;
-            if cost > 0 && !self.passes_time(cost) {
+            if cost > 0 && !self.time_passes(cost) {
                 return self.occupy(worker, cost, Action::Fetch(flight));
             }
             self.fetch(flight);
