@@ -154,7 +154,11 @@ fn components_that_end_the_program_in_two_threads_at_once_are_named() {
     if !has_compiler() {
         return;
     }
-    let ends: [(&str, &[&str], _); 2] = [("exits", &["-DEND=exit(0)"], Some(1)), ("aborts", &["-DEND=abort()"], None)];
+    let ends: [(&str, &[&str], _); 3] = [
+        ("exits", &["-DEND=exit(0)"], Some(1)),
+        ("exits-quickly", &["-DEND=quick_exit(0)"], Some(1)),
+        ("aborts", &["-DEND=abort()"], None),
+    ];
     let folder = tempfile::tempdir().expect("a folder");
     let policy = policy(folder.path(), r#"fifo { ends { eager { each "worker" { worker } } } }"#);
     for (name, options, code) in ends {

@@ -365,20 +365,33 @@ impl Desk {
     }
 }
 
+impl Desk {
+    /// The innermost call, if the thread is inside one, as one that does not come back.
+    fn left(&self) -> Option<LeftCall> {
+        let (_, post, method) = self.innermost().and_then(noted)?;
+        Some(LeftCall { post, method, thread: self.thread.clone() })
+    }
+}
+
 impl Drop for Desk {
     /// The thread ends, or ends the process, which a component that it is inside of must not do.
     fn drop(&mut self) {
-        if let Some((_, post, method)) = self.innermost().and_then(noted) {
-            *LEFT.lock() = Some(LeftCall { post, method, thread: std::mem::take(&mut self.thread) });
+        if let Some(left) = self.left() {
+            *LEFT.lock() = Some(left);
         }
     }
 }
 
 static LEFT: Mutex<Option<LeftCall>> = Mutex::new(None);
 
-/// The last call whose thread ended inside it: so does one that ends the process.
+/// The last call whose thread ended inside it, as one that calls `exit` does; or else that which this thread is inside
+/// of, where it ends the process and nothing of the thread is dropped.
 pub(crate) fn left_call() -> Option<LeftCall> {
-    LEFT.lock().take()
+    let of_this = || {
+        let left = |desk: &OnceCell<Arc<Desk>>| desk.get()?.left();
+        HAS_DESK.get().then(|| DESK.try_with(left).ok().flatten()).flatten()
+    };
+    LEFT.lock().take().or_else(of_this)
 }
 
 /// Passes to `name`, in parts, the name of the innermost call that this thread is inside of, and to `write`

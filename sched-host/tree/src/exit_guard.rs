@@ -43,15 +43,26 @@ const NAMING_MS: u32 = 1000;
 /// What happened at each of them before.
 static FORMER: OnceLock<[libc::sigaction; CRASHES.len()]> = OnceLock::new();
 
+unsafe extern "C" {
+    /// Registers what `quick_exit` calls (C11, 7.22.4.3), which the `libc` crate lacks.
+    #[cfg(target_os = "linux")]
+    #[link_name = "at_quick_exit"]
+    fn register_for_quick_exit(function: extern "C" fn()) -> libc::c_int;
+}
+
 /// From now on, an end of the process by `exit` is reported, until the program [expects](expect_end) it; and a crash
-/// inside a component is named.
+/// inside a component is named. On Linux, an end by `quick_exit` is reported too.
 pub fn report_end(report: Report) {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
         for _ in 0..ENTRIES {
-            // SAFETY: the function takes no arguments and lives as long as the program. Where the system has no room
-            // for it, ends are not reported.
-            unsafe { libc::atexit(at_exit) };
+            // SAFETY: the functions take no arguments and live as long as the program. Where the system has no room for
+            // them, ends are not reported.
+            unsafe {
+                libc::atexit(at_exit);
+                #[cfg(target_os = "linux")]
+                register_for_quick_exit(at_quick_exit);
+            }
         }
         name_crashes();
     });
@@ -76,6 +87,18 @@ fn this_thread() -> usize {
 }
 
 extern "C" fn at_exit() {
+    // SAFETY: as in `report_end`.
+    ends(|| unsafe { libc::atexit(at_exit) });
+}
+
+#[cfg(target_os = "linux")]
+extern "C" fn at_quick_exit() {
+    // SAFETY: as in `report_end`.
+    ends(|| unsafe { register_for_quick_exit(at_quick_exit) });
+}
+
+/// Reports an end, for which this thread has taken an entry of the guard; `renew` adds another in its place.
+fn ends(renew: impl FnOnce() -> libc::c_int) {
     let report = {
         let mut report = REPORT.lock();
         match REPORTER.load(Relaxed) {
@@ -87,9 +110,7 @@ extern "C" fn at_exit() {
         }
         report.take()
     };
-    // In the place of the entry that this thread has taken.
-    // SAFETY: as in `report_end`.
-    unsafe { libc::atexit(at_exit) };
+    renew();
     let Some(report) = report else {
         loop {
             // Another thread ends the process when it has reported.
