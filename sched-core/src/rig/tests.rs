@@ -297,7 +297,7 @@ fn ends_below_count_only_tasks_with_a_prediction() {
     assert_eq!(rig.estimated_end(), Time::from_nanos(20), "what is set replaces what was counted");
 }
 
-/// Looks at ends with these leaps, in turn, and refuses with a sum of what it saw.
+/// Looks at ends with these leaps, in turn, and refuses.
 struct Leaps(&'static [u32]);
 
 impl Component for Leaps {

@@ -130,13 +130,16 @@ impl Copies {
 
 /// The cheapest source of a copy of this size in a set of nodes, without the target; the first of equal ones.
 fn cheapest(set: u64, to: MemoryNode, bytes: u64, platform: &Platform) -> Option<Source> {
-    // Of many nodes, few have a copy.
-    let mut others = set & !(1 << to.0);
-    let nodes = std::iter::from_fn(|| {
-        let node = (others != 0).then(|| MemoryNode(others.trailing_zeros()))?;
-        others &= others - 1;
-        Some(node)
-    });
-    let sources = nodes.map(|node| Source { node, nanos: platform.expected_transfer(node, to, bytes) });
+    let others = nodes_in(set & !(1 << to.0));
+    let sources = others.map(|node| Source { node, nanos: platform.expected_transfer(node, to, bytes) });
     sources.min_by_key(|source| source.nanos)
+}
+
+/// The memory nodes in a set, where bit *n* stands for memory node *n*: of many nodes, few have a copy.
+pub(super) fn nodes_in(mut set: u64) -> impl Iterator<Item = MemoryNode> {
+    std::iter::from_fn(move || {
+        let node = (set != 0).then(|| MemoryNode(set.trailing_zeros()))?;
+        set &= set - 1;
+        Some(node)
+    })
 }

@@ -375,10 +375,8 @@ impl<'a> Engine<'a> {
     #[inline]
     fn next_to_push(&mut self) -> Option<TaskId> {
         while let Some(task) = self.tasks.ready.pop_front() {
-            if self.mail.is_none() && self.backend.spec(task).runs() {
-                return Some(task);
-            }
-            if !self.passes(task) {
+            let is_plain = self.mail.is_none() && self.backend.spec(task).runs();
+            if is_plain || !self.passes(task) {
                 return Some(task);
             }
         }

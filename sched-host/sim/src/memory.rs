@@ -7,7 +7,7 @@
 //! move to the end of the list. While it is pinned a replica keeps its place, so that a use costs one move, and leaves
 //! the list only where an eviction passes it.
 
-use super::copies::Copies;
+use super::copies::{Copies, nodes_in};
 use sched_core::MemoryNode;
 use sched_graph::DataId;
 use sched_memory::{Coherence, State};
@@ -261,11 +261,9 @@ impl Replicas {
         self.published.set_valid(data, entry.copies.valid());
         entry.writers += 1;
         entry.unwanted = false;
-        let mut left = others;
-        while left != 0 {
+        for other in nodes_in(others) {
             // Invalid replicas are evicted first.
-            self.list_anew(data, MemoryNode(left.trailing_zeros()));
-            left &= left - 1;
+            self.list_anew(data, other);
         }
     }
 
