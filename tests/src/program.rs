@@ -67,6 +67,19 @@ impl Ran {
         Ran { code, out, err, of_machine }
     }
 
+    /// What its standard error says, in one line and without frames: where lines of errors break depends on the lengths
+    /// of the paths in them.
+    #[must_use]
+    pub fn said(&self) -> String {
+        in_one_line(&self.err)
+    }
+
+    /// Whether its standard error says this, wherever lines break.
+    #[must_use]
+    pub fn says(&self, words: &str) -> bool {
+        self.said().contains(&in_one_line(words))
+    }
+
     /// Its standard output as JSON.
     ///
     /// # Panics
@@ -76,6 +89,10 @@ impl Ran {
         assert_eq!(self.code, 0, "{self:?}");
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().filter(|word| !matches!(*word, "│" | "×")).collect::<Vec<&str>>().join(" ")
 }
 
 /// Runs `sched` with these arguments. Components come only from the plugins beside it, so that every test also covers

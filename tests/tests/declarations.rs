@@ -140,7 +140,7 @@ fn the_program_names_who_lies() {
         assert!(fault["count"].as_u64() > Some(0), "{ran}");
         let ran = sched(&[command, &options].concat());
         let said = "declares `forwards_pull`, but `pull_task` did not give what its parents gave (seen";
-        assert!(ran.out.contains(said) || ran.err.contains(said), "{ran:?}");
+        assert!(ran.out.contains(said) || ran.says(said), "{ran:?}");
     }
     // It is sound as a text, and started it is not.
     let check = ["check", policy, "--plugin-dir", plugins, "-w", "2"];
@@ -157,7 +157,7 @@ fn the_program_names_who_lies() {
     let said = ran.out.matches("run: 480 tasks on 2 workers: every component does as it declares").count();
     assert_eq!((ran.code, said), (0, 2), "{ran:?}");
     let elsewhere = sched(&["check", "tree-heft", "--run", "--platform", "cpu9-gpu3"]);
-    assert!(elsewhere.code == 2 && elsewhere.err.contains("cannot be used with"), "{elsewhere:?}");
+    assert!(elsewhere.code == 2 && elsewhere.says("cannot be used with"), "{elsewhere:?}");
 }
 
 /// Who sleeps in a stall, where, and what the report says of it.

@@ -51,7 +51,7 @@ fn a_new_component_of_each_family_is_tested_checked_run_and_simulated() {
         assert_eq!(tested.code, 0, "{family}: {tested:?}");
         assert!(tested.out.contains("test result: ok"), "{family}: {tested:?}");
         let built = cargo(&path, &["build"]);
-        assert!(built.code == 0 && !built.err.contains("warning"), "{family}: {built:?}");
+        assert!(built.code == 0 && !built.says("warning"), "{family}: {built:?}");
         let library = format!("libnew_{}.so", family.replace('-', "_"));
         fs::copy(target_folder().join("outside/debug").join(&library), plugins.join(&library)).expect("it was built");
 
@@ -138,7 +138,7 @@ fn what_cannot_be_written_is_refused_with_the_fix() {
     let stock = sched(&["plugin", "new", "fifo", "--family", "worker"]);
     assert_eq!((stock.code, &*stock.out), (1, ""));
     assert!(
-        stock.err.contains("`fifo` is a stock component") && stock.err.contains("choose another name"),
+        stock.says("`fifo` is a stock component") && stock.says("choose another name"),
         "{stock:?}"
     );
     let json = sched(&["plugin", "new", "My_Queue", "--family", "worker", "--json"]);

@@ -99,7 +99,6 @@ fn a_component_that_is_missed_may_be_in_what_was_not_loaded() {
     assert_eq!(ran.code, 1);
     // Paths are whole, however long the lines are.
     let rejected = format!("not loaded: {}/other-abi.so: it was built for ABI 2,", named(folder.path()));
-    let text = ran.err.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-    assert!(text.contains(&rejected), "{text}");
-    assert!(text.contains(&format!("{} (there is no such folder)", named(&missing))), "{text}");
+    assert!(ran.says(&rejected), "{ran:?}");
+    assert!(ran.says(&format!("{} (there is no such folder)", named(&missing))), "{ran:?}");
 }

@@ -172,14 +172,14 @@ fn what_cannot_be_tested_is_an_error_with_the_fix() {
     let wrong = tested(&plugin("misbehaving"), &["--component", "hoader"]);
     assert_eq!((wrong.code, &*wrong.out), (1, ""));
     assert!(
-        wrong.err.contains("has no component `hoader`") && wrong.err.contains("did you mean `hoarder`?"),
+        wrong.says("has no component `hoader`") && wrong.says("did you mean `hoarder`?"),
         "{wrong:?}"
     );
     let driver = stock_plugin("sched-plugin-driver-fake", Profile::Debug);
     for options in [&[][..], &["--component", "fifo"]] {
         let driver = tested(&driver, options);
         assert!(
-            driver.code == 1 && driver.err.contains("has no components: it is the device driver `fake`"),
+            driver.code == 1 && driver.says("has no components: it is the device driver `fake`"),
             "{driver:?}"
         );
     }
@@ -193,7 +193,7 @@ fn what_cannot_be_tested_is_an_error_with_the_fix() {
     let described = rows.iter().any(|(_, row)| row["description"].as_array().is_some_and(|list| !list.is_empty()));
     assert!(ill.code == 1 && described, "{ill:?}");
     let aborts = tested(&plugin("aborts-in-build"), &[]);
-    assert!(aborts.code == 1 && aborts.err.contains("SIGABRT"), "{aborts:?}");
+    assert!(aborts.code == 1 && aborts.says("SIGABRT"), "{aborts:?}");
 }
 
 #[test]
@@ -210,8 +210,8 @@ fn a_parameter_shows_what_only_it_makes_a_component_do() {
     let problem = row["policies"][0]["run"]["problem"].as_str().unwrap_or_default();
     assert!(ran.code == 1 && problem.contains("ended the process") && problem.contains("`task_ended`"), "{ran:?}");
     let unknown = with("of=can_push");
-    assert!(unknown.code == 1 && unknown.err.contains("no examined component has a parameter `of`"), "{unknown:?}");
+    assert!(unknown.code == 1 && unknown.says("no examined component has a parameter `of`"), "{unknown:?}");
     let wrong = tested(&file, &["--component", "panics-in-push", "--param", "after=soon"]);
-    assert!(wrong.err.contains("`after` of component `panics-in-push` is `soon`"), "{wrong:?}");
-    assert!(wrong.code == 1 && wrong.err.contains("expected a whole number"), "{wrong:?}");
+    assert!(wrong.says("`after` of component `panics-in-push` is `soon`"), "{wrong:?}");
+    assert!(wrong.code == 1 && wrong.says("expected a whole number"), "{wrong:?}");
 }

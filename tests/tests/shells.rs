@@ -33,7 +33,7 @@ fn shells_hear_of_every_command_and_of_options() {
         assert!(missing.is_empty(), "{shell}: {missing:?}");
     }
     let unknown = program::sched(&["completions", "bsh"]);
-    assert!(unknown.code == 2 && unknown.err.contains("possible values: bash,"), "{unknown:?}");
+    assert!(unknown.code == 2 && unknown.says("possible values: bash,"), "{unknown:?}");
 }
 
 #[test]
@@ -51,5 +51,5 @@ fn every_command_has_a_page() {
     let run = fs::read_to_string(pages.join("sched-run-lu.1")).expect("the page is there");
     assert!(run.contains(".nf\nExamples:\n"), "the lines of examples stay as they are: {run}");
     let nowhere = program::sched(&["man", "--dir", "/dev/null/pages"]);
-    assert!(nowhere.code == 1 && nowhere.err.contains("`/dev/null/pages` cannot be written"), "{nowhere:?}");
+    assert!(nowhere.code == 1 && nowhere.says("`/dev/null/pages` cannot be written"), "{nowhere:?}");
 }

@@ -122,11 +122,6 @@ fn what_is_pinned_is_unpinned() {
     assert_eq!((count("pin 1095200"), count("pin"), count("unpin")), (6, 7, 7), "{text}");
 }
 
-/// What the program says, on one line.
-fn said(ran: &Ran) -> String {
-    ran.err.replace(['│', '×'], " ").split_whitespace().collect::<Vec<&str>>().join(" ")
-}
-
 #[test]
 fn what_goes_wrong_names_the_function_and_its_status() {
     if !has_compiler() {
@@ -149,12 +144,12 @@ fn what_goes_wrong_names_the_function_and_its_status() {
     ];
     for (settings, expected) in cases {
         let ran = run(folder.path(), settings, &words);
-        assert!(ran.code != 0 && said(&ran).contains(expected), "{expected}: {ran:?}");
+        assert!(ran.code != 0 && ran.said().contains(expected), "{expected}: {ran:?}");
     }
     let bare = libraries(&[DRIVER]);
     let ran = run(bare.path(), &[], &words);
     let expected = "libnvrtc.so cannot be loaded: install NVRTC";
-    assert!(ran.code != 0 && said(&ran).contains(expected), "{expected}: {ran:?}");
+    assert!(ran.code != 0 && ran.said().contains(expected), "{expected}: {ran:?}");
 }
 
 #[test]
@@ -171,5 +166,5 @@ fn a_bad_pivot_that_the_device_finds_is_named() {
     let words =
         ["run", "cholesky", "--matrix", path, "-b", "10", "-w", "1", "--devices", "cuda", "--where", "potrf=cuda"];
     let ran = run(folder.path(), &[], &words);
-    assert!(ran.code != 0 && said(&ran).contains("row 14"), "{ran:?}");
+    assert!(ran.code != 0 && ran.said().contains("row 14"), "{ran:?}");
 }

@@ -2,7 +2,7 @@
 
 use sched_test_support::skipped;
 use sched_tests::fixtures::{Profile, stock_plugin};
-use sched_tests::program::command;
+use sched_tests::program::{Ran, command};
 use std::path::Path;
 
 /// What a small factorisation with these devices writes to the standard error, on one line.
@@ -10,9 +10,7 @@ fn run(driver: &Path, settings: (&str, &str), options: &[&str]) -> String {
     let folder = driver.parent().expect("it is in a folder").to_owned();
     let mut command = command(&["run", "cholesky", "-n", "3", "-b", "32", "-w", "1", "--plugin-dir"]);
     command.arg(folder).args(options).env(settings.0, settings.1).env("NO_COLOR", "1");
-    let ran = command.output().expect("it starts");
-    let words = String::from_utf8_lossy(&ran.stderr).replace(['│', '×'], " ");
-    words.split_whitespace().collect::<Vec<&str>>().join(" ")
+    Ran::of(&mut command).said()
 }
 
 #[test]

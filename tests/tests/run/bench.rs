@@ -26,7 +26,7 @@ fn the_overhead_of_every_shipped_policy_is_measured() {
     }
     assert!(seen["results"].as_array().unwrap().iter().all(|row| row["ns_per_task"].as_f64().unwrap() > 0.0));
     let ran = sched(&[&["bench", "overhead", "--policy", "tree-eagr", "--policy", "tree-wss"], &few[..]].concat());
-    assert!(ran.code == 1 && ran.err.contains("`tree-eagr`") && ran.err.contains("`tree-wss`"), "{ran:?}");
+    assert!(ran.code == 1 && ran.says("`tree-eagr`") && ran.says("`tree-wss`"), "{ran:?}");
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn the_granularity_of_tasks_is_measured_beside_a_floor() {
         }
     }
     let ran = sched(&["bench", "granularity", "--pattern", "stencill"]);
-    assert!(ran.code == 2 && ran.err.contains("stencil"), "{ran:?}");
+    assert!(ran.code == 2 && ran.says("stencil"), "{ran:?}");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn decisions_are_measured_by_the_number_of_children() {
         assert!(each > 0.0 && (all / row["children"].as_f64().unwrap() - each).abs() < 1e-9, "{row}");
     }
     let ran = sched(&["bench", "decision", "--component", "mtc", "--rounds", "1"]);
-    assert!(ran.code == 1 && ran.err.contains("did you mean `mct`?"), "{ran:?}");
+    assert!(ran.code == 1 && ran.says("did you mean `mct`?"), "{ran:?}");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn simulated_tasks_are_measured_by_the_number_of_workers() {
         assert_eq!((of(0, "tasks"), of(1, "growth")), (300.0, 1.0));
     }
     let ran = sched(&[&["bench", "simulation", "--policies", "tree-wss"], &few[..]].concat());
-    assert!(ran.code == 1 && ran.err.contains("did you mean"), "{ran:?}");
+    assert!(ran.code == 1 && ran.says("did you mean"), "{ran:?}");
     let ran = sched(&["bench", "simulation", "independant"]);
-    assert!(ran.code == 1 && ran.err.contains("did you mean `independent`?"), "{ran:?}");
+    assert!(ran.code == 1 && ran.says("did you mean `independent`?"), "{ran:?}");
 }

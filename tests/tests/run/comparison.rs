@@ -61,7 +61,7 @@ fn all_policies_that_do_not_start_are_reported_before_anything_runs() {
     for shown in
         ["2 of 3 policies cannot be used; nothing was run", "`tree-prioo`", "`tree-prio`?", "`fifi`", "`fifo`?"]
     {
-        assert!(ran.err.contains(shown), "`{shown}` is not in {}", ran.err);
+        assert!(ran.says(shown), "`{shown}` is not in {}", ran.err);
     }
 }
 

@@ -44,7 +44,7 @@ fn energy_without_counters_is_an_error_before_anything_runs() {
     let ran = cholesky(&["--energy", "--tiles", "100000", "--powercap", there.to_str().unwrap()]);
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));
     for shown in ["there is no such folder", "expected the kernel's energy counters", "modprobe intel_rapl_msr"] {
-        assert!(ran.err.contains(shown), "{ran:?}");
+        assert!(ran.says(shown), "{ran:?}");
     }
     let ran = cholesky(&["--energy", "--context", "a:policy=tree-ws"]);
     assert_eq!(ran.code, 2, "energy is not reported by context: {ran:?}");

@@ -30,17 +30,17 @@ fn the_graph_of_a_run_is_simulated_compared_and_drawn() {
         let compared =
             sched(&["compare", file, "--platform", "cpu9-gpu3", "--policy", "tree-eager,tree-heft", "--json"]);
         assert!(compared.json()["runs"].as_array().unwrap().len() >= 2);
-        assert!(!compared.err.contains("stay idle"), "the GPUs have times for these kernels: {}", compared.err);
+        assert!(!compared.says("stay idle"), "the GPUs have times for these kernels: {}", compared.err);
     }
 }
 
 #[test]
 fn one_run_is_recorded() {
     let ran = sched(&["run", "qr", "--tiles", "2", "--tile-size", "8", "--repeat", "2", "--record", "never.json"]);
-    assert!(ran.code == 1 && ran.err.contains("--record writes the graph of one run, and there would be 2"), "{ran:?}");
+    assert!(ran.code == 1 && ran.says("--record writes the graph of one run, and there would be 2"), "{ran:?}");
     let ran = sched(&["run", "qr", "--tiles", "2", "--tile-size", "8", "--record", "-"]);
     assert!(
-        ran.out.starts_with('{') && ran.out.contains("sched-task-graph") && ran.err.contains("residual"),
+        ran.out.starts_with('{') && ran.out.contains("sched-task-graph") && ran.says("residual"),
         "{ran:?}"
     );
 }

@@ -122,9 +122,9 @@ fn priorities_come_from_the_graph_or_from_the_longest_chain() {
     assert_eq!(["as-given", "none"].map(makespan), [0.012; 2]);
     assert_eq!(["upward-rank", "critical-path"].map(makespan), [0.008; 2]);
     let ran = program::sched(&["simulate", "lu", "--width", "3"]);
-    assert!(ran.code == 1 && ran.err.contains("lu has no --width"), "{ran:?}");
+    assert!(ran.code == 1 && ran.says("lu has no --width"), "{ran:?}");
     let ran = program::sched(&["simulate", "--graph", "lu"]);
-    assert!(ran.code == 1 && ran.err.contains("leave out `--graph` to generate `lu`"), "{ran:?}");
+    assert!(ran.code == 1 && ran.says("leave out `--graph` to generate `lu`"), "{ran:?}");
 }
 
 #[test]

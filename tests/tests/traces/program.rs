@@ -50,30 +50,30 @@ fn the_extension_says_that_it_is_paje_and_others_get_the_known_ones() {
     good(&["simulate", "lu", "--tiles", "4", "--trace", &word]);
     assert!(fs::read_to_string(path).unwrap().starts_with("%EventDef PajeDefineContainerType 0\n"));
     let ran = sched(&["simulate", "lu", "--trace", "a.csv"]);
-    assert!(ran.code == 2 && ran.err.contains(".json is Chrome's") && ran.err.contains(".paje"), "{ran:?}");
+    assert!(ran.code == 2 && ran.says(".json is Chrome's") && ran.says(".paje"), "{ran:?}");
     let ran = sched(&["run", "lu", "--gantt", "a.png"]);
-    assert!(ran.code == 2 && ran.err.contains("must end in .svg"), "{ran:?}");
+    assert!(ran.code == 2 && ran.says("must end in .svg"), "{ran:?}");
 }
 
 #[test]
 fn a_file_that_cannot_be_made_is_reported_before_the_run_and_a_full_disk_does_not_lose_the_report() {
     let ran = sched(&["run", "qr", "--tiles", "2", "--tile-size", "8", "--trace", "/nonexistent/a.json"]);
     assert!(
-        ran.code == 1 && ran.out.is_empty() && ran.err.contains("`/nonexistent/a.json` cannot be written"),
+        ran.code == 1 && ran.out.is_empty() && ran.says("`/nonexistent/a.json` cannot be written"),
         "{ran:?}"
     );
     let (_folder, path, word) = file("full.json");
     std::os::unix::fs::symlink("/dev/full", path).unwrap();
     for command in ["run", "simulate"] {
         let ran = sched(&[command, "qr", "--tiles", "2", "--tile-size", "8", "--trace", &word]);
-        assert!(ran.code == 1 && ran.out.contains("tasks     5") && ran.err.contains("No space left"), "{ran:?}");
+        assert!(ran.code == 1 && ran.out.contains("tasks     5") && ran.says("No space left"), "{ran:?}");
     }
 }
 
 #[test]
 fn pictures_are_of_one_run() {
     let ran = sched(&["run", "qr", "--repeat", "3", "--gantt", "a.svg"]);
-    assert!(ran.code == 1 && ran.err.contains("show one run, and there would be 3"), "{ran:?}");
+    assert!(ran.code == 1 && ran.says("show one run, and there would be 3"), "{ran:?}");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn policies_that_are_not_there_are_all_reported_before_anything_is_simulated() {
     let ran = sched(&["compare", "lu", "--policies", "tree-egaer,tree-heft,nothing.kdl", "--json"]);
     assert!(ran.code == 1 && ran.out.is_empty(), "{ran:?}");
     for wanted in ["2 of 3 policies cannot be used", "did you mean `tree-eager`?", "nothing.kdl"] {
-        assert!(ran.err.contains(wanted), "{wanted}: {ran:?}");
+        assert!(ran.says(wanted), "{wanted}: {ran:?}");
     }
     // One that could stall is as wrong as one that is not there.
     let (_folder, path, word) = file("bounded.kdl");
@@ -149,7 +149,7 @@ fn policies_that_are_not_there_are_all_reported_before_anything_is_simulated() {
     fs::write(path, bounded).unwrap();
     let ran = sched(&["compare", "lu", "--policies", &format!("tree-heft, {word}"), "--json"]);
     assert!(ran.code == 1 && ran.out.is_empty(), "{ran:?}");
-    assert!(ran.err.contains("1 of 2 policies cannot be used") && ran.err.contains("may refuse tasks"), "{ran:?}");
+    assert!(ran.says("1 of 2 policies cannot be used") && ran.says("may refuse tasks"), "{ran:?}");
 }
 
 #[test]
