@@ -137,10 +137,7 @@ fn the_makefile_of_a_component_in_c_builds_and_examines_it() {
 fn what_cannot_be_written_is_refused_with_the_fix() {
     let stock = sched(&["plugin", "new", "fifo", "--family", "worker"]);
     assert_eq!((stock.code, &*stock.out), (1, ""));
-    assert!(
-        stock.says("`fifo` is a stock component") && stock.says("choose another name"),
-        "{stock:?}"
-    );
+    assert!(stock.says("`fifo` is a stock component") && stock.says("choose another name"), "{stock:?}");
     let json = sched(&["plugin", "new", "My_Queue", "--family", "worker", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&json.err).expect("an error is a line of JSON");
     assert_eq!((json.code, &error["error"]["help"]), (1, &"for example `my-queue`".into()), "{error}");

@@ -171,17 +171,11 @@ fn the_report_has_a_line_for_each_property() {
 fn what_cannot_be_tested_is_an_error_with_the_fix() {
     let wrong = tested(&plugin("misbehaving"), &["--component", "hoader"]);
     assert_eq!((wrong.code, &*wrong.out), (1, ""));
-    assert!(
-        wrong.says("has no component `hoader`") && wrong.says("did you mean `hoarder`?"),
-        "{wrong:?}"
-    );
+    assert!(wrong.says("has no component `hoader`") && wrong.says("did you mean `hoarder`?"), "{wrong:?}");
     let driver = stock_plugin("sched-plugin-driver-fake", Profile::Debug);
     for options in [&[][..], &["--component", "fifo"]] {
         let driver = tested(&driver, options);
-        assert!(
-            driver.code == 1 && driver.says("has no components: it is the device driver `fake`"),
-            "{driver:?}"
-        );
+        assert!(driver.code == 1 && driver.says("has no components: it is the device driver `fake`"), "{driver:?}");
     }
     let other = tested(&plugin("not-a-plugin"), &["--json"]);
     let error: Value = serde_json::from_str(&other.err).expect("an error is a line of JSON");

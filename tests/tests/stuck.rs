@@ -3,7 +3,7 @@
 use sched_core::*;
 use sched_host::context::ContextError;
 use sched_host::runtime::{RunError, Runtime, StartError};
-use sched_host::tree::attendance::Method;
+use sched_host::tree::attendance::{Method, Post};
 use sched_host::tree::{Fault, FaultKind};
 use sched_tests::bad::Bad;
 use sched_tests::chains::submit_chains;
@@ -99,10 +99,11 @@ fn a_run_that_is_stuck_in_a_component_stalls_and_names_it() {
         let Err(RunError::Stalled(report)) = end else { panic!("{tree}: {end:?}") };
         let call = report.overdue.first().unwrap_or_else(|| panic!("{tree}: {report}"));
         let component = if tree.contains("hooked") { "hooked" } else { "bad" };
-        assert_eq!((&*call.post.component, call.method), (component, method), "{tree}");
-        assert!(call.post.node.ends_with(component) && call.thread == "worker-0", "{tree}: {call}");
+        let Post::Component { node, component: named, .. } = &call.post else { panic!("{call}") };
+        assert_eq!((&**named, call.method), (component, method), "{tree}");
+        assert!(node.ends_with(component) && call.thread == "worker-0", "{tree}: {call}");
         let said = report.to_string();
-        assert!(said.contains(&format!("stuck: component `{component}` of test, node `{}`", call.post.node)), "{said}");
+        assert!(said.contains(&format!("stuck: component `{component}` of test, node `{node}`")), "{said}");
         assert!(!said.contains("look at"), "a queue above it is not to blame: {said}");
         // It returns, and leaves the thread behind.
         drop(runtime);

@@ -5,9 +5,11 @@
 //! name ([`WireDriver::extension`]).
 
 mod adapter;
+mod attendant;
 mod opened;
 
 pub use adapter::root_of;
+pub use attendant::{Attendant, DriverCall};
 pub use opened::{DriverHandle, DriverSummary, OpenedDriver, PinnedBytes};
 
 use super::extension::{Named, RawExtension};

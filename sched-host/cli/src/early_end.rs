@@ -1,4 +1,4 @@
-//! Ends the program with an error when a component ends it, or a mistake in the program itself.
+//! Ends the program with an error when a component or a driver ends it, or a mistake in the program itself.
 
 use super::reports;
 use miette::{Diagnostic, Report};
@@ -10,18 +10,35 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The process is ended before the program has done its work.
-#[derive(Debug, Diagnostic)]
-#[diagnostic(
-    code(sched::ended),
-    help("a component must not end the program: a panic ends what is wrong with a task or a component alone")
-)]
+#[derive(Debug)]
 struct Ended(Option<LeftCall>);
+
+impl Ended {
+    fn is_by_driver(&self) -> bool {
+        self.0.as_ref().is_some_and(|call| call.post.is_driver())
+    }
+}
+
+impl Diagnostic for Ended {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new("sched::ended"))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(match self.is_by_driver() {
+            true => "a driver must not end the program: it returns errors, which fail tasks",
+            false => {
+                "a component must not end the program: a panic ends what is wrong with a task or a component alone"
+            }
+        }))
+    }
+}
 
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("there is no result, since ")?;
         match &self.0 {
-            Some(call) => write!(f, "a component ended the process:\n  {call}"),
+            Some(call) => write!(f, "a {} ended the process:\n  {call}", call.post.noun()),
             None => f.write_str("a plugin, or a library that it uses, ended the process"),
         }
     }

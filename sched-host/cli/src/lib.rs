@@ -86,7 +86,7 @@ struct Cli {
     plugins: PluginOptions,
 
     /// Give up, and say which component it is, when a call of a component has not come back for this time; built-in
-    /// components are not watched
+    /// components are not watched. Of a driver's call there is a warning
     #[arg(long, value_name = "SECONDS", env = "SCHED_PATIENCE", default_value = watchdog::PATIENCE_S, value_parser = seconds)]
     #[arg(global = true, help_heading = "Plugins")]
     patience: Duration,

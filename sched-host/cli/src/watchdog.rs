@@ -1,9 +1,11 @@
-//! Ends the program when a component does not come back from a call.
+//! Ends the program when a component does not come back from a call, and says so when a driver does not: kernels may
+//! rightly take long.
 
 use super::reports;
 use miette::{Diagnostic, Report};
 use sched_tree::attendance::{OverdueCall, Watch};
 use sched_tree::exit_guard;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -30,16 +32,25 @@ impl fmt::Display for Stuck {
 
 impl std::error::Error for Stuck {}
 
-/// From now on, the program ends with an error when a call has not come back for `patience`: whatever waits for it,
-/// waits for ever. Runs and drops of a runtime that notice it themselves are faster, and say more.
+/// From now on, the program ends with an error when a call of a component has not come back for `patience`: whatever
+/// waits for it, waits for ever. Runs and drops of a runtime that notice it themselves are faster, and say more. Of a
+/// driver there is a warning, once for each call.
 pub(super) fn begin(patience: Duration, json: bool) {
     let look = move || {
         let mut calls = Watch::default();
+        let mut said = BTreeSet::new();
         loop {
             std::thread::sleep(patience / 4);
-            let overdue = calls.overdue(patience);
-            if !overdue.is_empty() {
-                reports::failed(&Report::new(Stuck(overdue)), json);
+            let (of_drivers, stuck): (Vec<OverdueCall>, _) =
+                calls.overdue(patience).into_iter().partition(|call| call.post.is_driver());
+            for call in of_drivers {
+                let (thread, number) = call.key();
+                if said.insert((thread.to_owned(), number)) {
+                    tracing::warn!("{call}; --patience SECONDS says when to warn of that");
+                }
+            }
+            if !stuck.is_empty() {
+                reports::failed(&Report::new(Stuck(stuck)), json);
                 exit_guard::expect_end();
                 std::process::exit(1);
             }

@@ -28,6 +28,7 @@ use sched_model::Models;
 use sched_sync::in_flight::Counts;
 use sched_sync::sole::{Right, Sole};
 use sched_trace::Recorder;
+use sched_tree::attendance::Post;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{faults_of, survey_of};
 use sched_tree::{ContextFacts, Fault, Ledger, NodeState, Part, Slot, SlotId, Tree, WorkerFacts};
@@ -385,6 +386,15 @@ impl Core {
     #[inline]
     pub(crate) fn tree_of(&self, record: &Record) -> &Tree {
         &self.roster.get(record.context()).tree
+    }
+
+    /// Whether some device of the runtime is one of this driver.
+    pub(crate) fn uses(&self, driver: &Post) -> bool {
+        let Post::Driver { driver, .. } = driver else { return false };
+        self.backend
+            .memories
+            .as_ref()
+            .is_some_and(|memories| memories.devices().iter().any(|device| device.kind == *driver))
     }
 
     /// The device that a worker drives.

@@ -423,7 +423,7 @@ fn attend(
 
 /// What the reports of calls that do not come back say of a part.
 fn post_of(part: &Part) -> Post {
-    Post { node: part.path.clone(), component: part.name.clone(), plugin: part.plugin.clone() }
+    Post::component(&*part.path, &*part.name, &*part.plugin)
 }
 
 /// Completes nodes with what depends on those below them.

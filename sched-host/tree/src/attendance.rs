@@ -14,7 +14,14 @@
 //!
 //! The components of this project are not attended, and cost nothing more.
 
+mod method;
+mod post;
+
+pub use method::Method;
+pub use post::Post;
+
 use parking_lot::Mutex;
+use sched_core::abi::driver::{Attendant, DriverCall};
 use serde::Serialize;
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
@@ -22,113 +29,6 @@ use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-
-/// A method of a component.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-#[repr(u8)]
-pub enum Method {
-    /// [`push_task`](sched_core::Component::push_task).
-    PushTask = 1,
-    /// [`pull_task`](sched_core::Component::pull_task).
-    PullTask,
-    /// [`can_push`](sched_core::Component::can_push).
-    CanPush,
-    /// [`can_pull`](sched_core::Component::can_pull).
-    CanPull,
-    /// [`estimated_end`](sched_core::Component::estimated_end).
-    EstimatedEnd,
-    /// [`estimated_load`](sched_core::Component::estimated_load).
-    EstimatedLoad,
-    /// [`notify_change_workers`](sched_core::Component::notify_change_workers).
-    NotifyChangeWorkers,
-    /// [`drain`](sched_core::Component::drain).
-    Drain,
-    /// [`describe`](sched_core::Component::describe).
-    Describe,
-    /// [`task_started`](sched_core::Component::task_started).
-    TaskStarted,
-    /// [`task_ended`](sched_core::Component::task_ended).
-    TaskEnded,
-    /// [`export`](sched_core::Component::export).
-    Export,
-    /// [`import`](sched_core::Component::import).
-    Import,
-    /// Its constructor, [`Build::build`](sched_core::Build::build).
-    Build,
-    /// Its destructor.
-    Drop,
-}
-
-impl Method {
-    const ALL: [Method; 15] = [
-        Method::PushTask,
-        Method::PullTask,
-        Method::CanPush,
-        Method::CanPull,
-        Method::EstimatedEnd,
-        Method::EstimatedLoad,
-        Method::NotifyChangeWorkers,
-        Method::Drain,
-        Method::Describe,
-        Method::TaskStarted,
-        Method::TaskEnded,
-        Method::Export,
-        Method::Import,
-        Method::Build,
-        Method::Drop,
-    ];
-
-    fn of_code(code: u8) -> Option<Method> {
-        Method::ALL.into_iter().find(|method| *method as u8 == code)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Method::PushTask => "push_task",
-            Method::PullTask => "pull_task",
-            Method::CanPush => "can_push",
-            Method::CanPull => "can_pull",
-            Method::EstimatedEnd => "estimated_end",
-            Method::EstimatedLoad => "estimated_load",
-            Method::NotifyChangeWorkers => "notify_change_workers",
-            Method::Drain => "drain",
-            Method::Describe => "describe",
-            Method::TaskStarted => "task_started",
-            Method::TaskEnded => "task_ended",
-            Method::Export => "export",
-            Method::Import => "import",
-            Method::Build => "build",
-            Method::Drop => "drop",
-        }
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// What stands at a node: as the report of a call names it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Post {
-    /// The node, by its path in the tree; empty while the component is built.
-    pub node: String,
-    /// The component in it.
-    pub component: String,
-    /// The plugin it came from.
-    pub plugin: String,
-}
-
-impl fmt::Display for Post {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Post { node, component, plugin } = self;
-        write!(f, "component `{component}` of {plugin}")?;
-        if node.is_empty() { Ok(()) } else { write!(f, ", node `{node}`") }
-    }
-}
 
 /// A call that has not come back for a while.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -145,9 +45,18 @@ pub struct OverdueCall {
     /// Number of the post.
     #[serde(skip)]
     number: u32,
+    /// Number of the call, among those of its thread.
+    #[serde(skip)]
+    call: u64,
 }
 
 impl OverdueCall {
+    /// Tells calls apart: the name of the thread, and the number of the call there.
+    #[must_use]
+    pub fn key(&self) -> (&str, u64) {
+        (&self.thread, self.call)
+    }
+
     /// Nobody waits for the call any longer: no watch reports it again.
     pub fn give_up(&self) {
         POSTS.lock().remove(&self.number);
@@ -204,7 +113,7 @@ impl PostNumber {
     /// The host does not wait any longer for a call, and goes on without: no watch reports it. Returns the post the
     /// first time.
     pub(crate) fn give_up(&self, method: Method) -> Option<Post> {
-        let _ = self.given_up.compare_exchange(0, method as u8, Relaxed, Relaxed);
+        let _ = self.given_up.compare_exchange(0, method.code(), Relaxed, Relaxed);
         POSTS.lock().remove(&self.number)
     }
 
@@ -270,29 +179,50 @@ pub(crate) struct Inside(());
 impl Inside {
     /// This thread calls `method` of the component at `post`.
     pub(crate) fn new(post: &PostNumber, method: Method) -> Inside {
-        // While the thread ends, its calls are not noted.
-        let _ = DESK.try_with(|desk| {
-            let desk = desk.get_or_init(new_desk);
-            let depth = desk.depth.load(Relaxed);
-            let begun = desk.begun.load(Relaxed);
-            desk.begun.store(begun + 1, Relaxed);
-            if let Some(noted) = desk.calls.get(depth as usize) {
-                noted.call.store(u64::from(post.number) << 8 | method as u64, Relaxed);
-                noted.number.store(begun, Release);
-            }
-            desk.depth.store(depth + 1, Release);
-        });
+        enter(post, method);
         Inside(())
     }
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        let _ = DESK.try_with(|desk| {
-            let Some(desk) = desk.get() else { return };
-            desk.depth.store(desk.depth.load(Relaxed) - 1, Release);
-        });
+        leave();
     }
+}
+
+/// Each call of a driver is noted.
+impl Attendant for PostNumber {
+    fn begin(&self, call: DriverCall) {
+        enter(self, Method::OfDriver(call));
+    }
+
+    fn end(&self) {
+        leave();
+    }
+}
+
+/// Notes a call of this thread on its desk.
+fn enter(post: &PostNumber, method: Method) {
+    // While the thread ends, its calls are not noted.
+    let _ = DESK.try_with(|desk| {
+        let desk = desk.get_or_init(new_desk);
+        let depth = desk.depth.load(Relaxed);
+        let begun = desk.begun.load(Relaxed);
+        desk.begun.store(begun + 1, Relaxed);
+        if let Some(noted) = desk.calls.get(depth as usize) {
+            noted.call.store(u64::from(post.number) << 8 | u64::from(method.code()), Relaxed);
+            noted.number.store(begun, Release);
+        }
+        desk.depth.store(depth + 1, Release);
+    });
+}
+
+/// The innermost call of this thread has come back.
+fn leave() {
+    let _ = DESK.try_with(|desk| {
+        let Some(desk) = desk.get() else { return };
+        desk.depth.store(desk.depth.load(Relaxed) - 1, Release);
+    });
 }
 
 /// The method of the component at `post` that this thread called last, among the calls that it is inside of.
@@ -339,7 +269,7 @@ impl Watch {
             let seen = desk.look(&before, now);
             let waited = |seen: &Seen| now.saturating_duration_since(seen.since);
             let late = seen.iter().rev().find(|seen| waited(seen) >= patience);
-            overdue.extend(late.and_then(|late| overdue_call(late.call, desk, waited(late))));
+            overdue.extend(late.and_then(|late| overdue_call(late, desk, waited(late))));
             self.seen.insert(address(desk), seen);
         }
         overdue
@@ -394,10 +324,10 @@ pub(crate) fn left_call() -> Option<LeftCall> {
     LEFT.lock().take().or_else(of_this)
 }
 
-/// Passes to `name`, in parts, the name of the innermost call that this thread is inside of, and to `write`
-/// what stands before and behind it. Nothing if there is none, or its name is not at hand: whatever the thread was
+/// Passes to `name`, in parts, the name of the innermost call that this thread is inside of, and to `write` what
+/// stands before and behind it: `frame`, with what crashed behind the first part of it. Nothing if there is none, or its name is not at hand: whatever the thread was
 /// doing, this neither allocates nor waits.
-pub(crate) fn write_this_call(frame: [&str; 2], write: impl Fn(&str), name: impl Fn(&str)) {
+pub(crate) fn write_this_call(frame: [&str; 3], write: impl Fn(&str), name: impl Fn(&str)) {
     if !HAS_DESK.get() {
         return;
     }
@@ -406,15 +336,11 @@ pub(crate) fn write_this_call(frame: [&str; 2], write: impl Fn(&str), name: impl
         let Some(call) = desk.innermost() else { return };
         let Some(posts) = POSTS.try_lock() else { return };
         let post = u32::try_from(call >> 8).ok().and_then(|number| posts.get(&number));
-        let (Some(Post { node, component, plugin }), Some(method)) = (post, Method::of_code(call as u8)) else {
-            return;
-        };
-        // While it is built, there is no node.
-        let [at, end] = if node.is_empty() { ["", ""] } else { [", node `", "`"] };
-        let parts = ["component `", component, "` of ", plugin, at, node, end, ": `", method.name()];
-        let [before, behind] = frame;
-        write(before);
-        parts.into_iter().chain(["` (thread `", &desk.thread, "`)"]).for_each(name);
+        let (Some(post), Some(method)) = (post, Method::of_code(call as u8)) else { return };
+        let [before, between, behind] = frame;
+        [before, post.noun(), between].into_iter().for_each(&write);
+        let at = [": `", method.name(), "` (thread `", &desk.thread, "`)"];
+        post.parts().into_iter().chain(at).for_each(name);
         write(behind);
     });
 }
@@ -426,9 +352,10 @@ fn noted(call: u64) -> Option<(u32, Post, Method)> {
     Some((number, post, Method::of_code(call as u8)?))
 }
 
-fn overdue_call(call: u64, desk: &Desk, waited: Duration) -> Option<OverdueCall> {
-    let (number, post, method) = noted(call)?;
-    Some(OverdueCall { post, method, thread: desk.thread.clone(), seconds: waited.as_secs_f64(), number })
+fn overdue_call(late: &Seen, desk: &Desk, waited: Duration) -> Option<OverdueCall> {
+    let (number, post, method) = noted(late.call)?;
+    let (thread, seconds) = (desk.thread.clone(), waited.as_secs_f64());
+    Some(OverdueCall { post, method, thread, seconds, number, call: late.number })
 }
 
 #[cfg(test)]
@@ -437,7 +364,7 @@ mod tests {
     use std::sync::mpsc;
 
     fn post(component: &str) -> PostNumber {
-        PostNumber::new(Post { node: "root".to_owned(), component: component.to_owned(), plugin: "test".to_owned() })
+        PostNumber::new(Post::component("root", component, "test"))
     }
 
     #[test]
@@ -456,7 +383,7 @@ mod tests {
         let mut watch = Watch::default();
         let mut named = || watch.overdue(Duration::ZERO).into_iter().find(|call| call.thread == "stuck");
         let call = named().expect("it is stuck");
-        assert_eq!((&*call.post.component, call.method), ("inner", Method::CanPush));
+        assert_eq!((&call.post, call.method), (&Post::component("root", "inner", "test"), Method::CanPush));
         call.give_up();
         assert_eq!(named(), None, "nobody waits for it any longer");
         drop(release);
@@ -480,7 +407,7 @@ mod tests {
         }
         let _inner = Inside::new(&inner, Method::CanPush);
         let call = named(10).expect("the outer one has been there for ten seconds");
-        assert_eq!((&*call.post.component, call.method), ("outer", Method::PushTask));
+        assert_eq!((&call.post, call.method), (&Post::component("root", "outer", "test"), Method::PushTask));
     }
 
     #[test]
@@ -492,7 +419,7 @@ mod tests {
             assert!(watch.overdue(Duration::from_secs(3600)).is_empty());
         }
         for code in 0..=u8::MAX {
-            assert_eq!(Method::of_code(code).map_or(code, |method| method as u8), code);
+            assert_eq!(Method::of_code(code).map_or(code, Method::code), code);
         }
     }
 

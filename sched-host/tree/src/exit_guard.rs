@@ -1,4 +1,4 @@
-//! Notices that a component ends the process.
+//! Notices that a component, or a driver, ends the process.
 //!
 //! Whoever calls `exit` ends the program in good order, with the code that it likes: a run without a result would pass
 //! as a success. The C library calls the guard before the process ends. What calls `_exit` is not noticed.
@@ -19,8 +19,10 @@ use std::sync::{Once, OnceLock};
 static IN_JSON: AtomicBool = AtomicBool::new(false);
 
 /// What stands before and behind the name of a call in JSON.
-const JSON: [&str; 2] =
-    [r#"{"error":{"code":"sched::crashed","message":"there is no result, since a component crashed:\n  "#, "\"}}\n"];
+const JSON: [&str; 3] =
+    [r#"{"error":{"code":"sched::crashed","message":"there is no result, since a "#, r" crashed:\n  ", "\"}}\n"];
+/// The same in text.
+const TEXT: [&str; 3] = ["error: there is no result, since a ", " crashed:\n  ", "\n"];
 
 /// Reports the end, with the call of a component in which it came, if that was noted, and returns the exit code.
 pub type Report = fn(Option<LeftCall>) -> i32;
@@ -174,7 +176,7 @@ extern "C" fn at_crash(signal: libc::c_int, info: *const libc::siginfo_t, _: *co
             unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
         };
         match IN_JSON.load(Relaxed) {
-            false => write_this_call(["error: there is no result, since a component crashed:\n  ", "\n"], write, write),
+            false => write_this_call(TEXT, write, write),
             true => write_this_call(JSON, write, |text| in_json(text, write)),
         }
         IS_NAMED.store(true, Release);

@@ -27,7 +27,9 @@
 //!
 //! `SCHED_FAKE_DEVICES` sets what there is: `devices=2 memory=1048576 latency-us=20 bytes-per-us=1000`; with
 //! `single-only=1`, the last device says that it has no double precision. With `without-threads=1`, launches on the
-//! first device return when the kernel has ended. `too-old=1` adds a device that is left out.
+//! first device return when the kernel has ended. `too-old=1` adds a device that is left out. Of the operations of a
+//! device from its first kernel on, the call that starts the second does not come back with `hangs-at=2`, and ends the
+//! process with `exits-at=2` and `aborts-at=2`.
 //!
 //! Libraries that compute on the host when they are called, as those of tests do, can take the place of kernels: a
 //! buffer's handle is its address.
@@ -76,6 +78,8 @@ struct Device {
     info: DeviceInfo,
     settings: Settings,
     is_lost: AtomicBool,
+    /// Number of operations that were to start, from the first kernel on.
+    starts: AtomicU64,
     memory: Mutex<Memory>,
     modules: Mutex<Vec<Module>>,
     queues: Queues,
@@ -137,6 +141,24 @@ impl Device {
         }
     }
 
+    /// Does what the settings ask of a call that starts an operation.
+    fn misbehave(&self, work: &Work) {
+        if self.starts.load(Ordering::Relaxed) == 0 && !matches!(work, Work::Kernel(_)) {
+            return;
+        }
+        let number = self.starts.fetch_add(1, Ordering::Relaxed) + 1;
+        let Settings { hangs_at, exits_at, aborts_at, .. } = self.settings;
+        if number == exits_at {
+            std::process::exit(0);
+        }
+        if number == aborts_at {
+            std::process::abort();
+        }
+        while number == hangs_at {
+            std::thread::park();
+        }
+    }
+
     fn buffer(&self, buffer: BufferId) -> Result<Arc<Mutex<Vec<u8>>>, DriverError> {
         let found = locked(&self.memory).buffers.get(&buffer).cloned();
         found.ok_or_else(|| invalid(format!("there is no buffer {} on fake device {}", buffer.0, self.number.0)))
@@ -172,6 +194,7 @@ impl FakeDevice {
             info,
             settings: settings.clone(),
             is_lost: AtomicBool::new(false),
+            starts: AtomicU64::new(0),
             memory: Mutex::default(),
             modules: Mutex::default(),
             queues: Queues::default(),
@@ -183,6 +206,7 @@ impl FakeDevice {
         if order.queue >= QUEUES {
             return Err(invalid(format!("there is no queue {}, expected 0 to {}", order.queue, QUEUES - 1)));
         }
+        self.0.misbehave(&work);
         Ok(self.0.queues.add(&self.0, order.queue, Operation { after: order.after.to_vec(), work }))
     }
 }

@@ -22,6 +22,12 @@ pub struct Settings {
     pub without_threads: u32,
     /// Number of devices beside these that are too old to be used.
     pub too_old: u32,
+    /// The operation of a device whose start does not come back, counted from its first kernel on, which is 1; 0 for none.
+    pub hangs_at: u64,
+    /// The operation of a device whose start ends the process, counted from its first kernel on, which is 1; 0 for none.
+    pub exits_at: u64,
+    /// The operation of a device whose start aborts the process, counted from its first kernel on, which is 1; 0 for none.
+    pub aborts_at: u64,
 }
 
 static INSTALLED: Mutex<Option<Settings>> = Mutex::new(None);
@@ -37,6 +43,9 @@ impl Default for Settings {
             single_only: 0,
             without_threads: 0,
             too_old: 0,
+            hangs_at: 0,
+            exits_at: 0,
+            aborts_at: 0,
         }
     }
 }
@@ -71,10 +80,13 @@ impl Settings {
                     settings.without_threads = u32::try_from(number).unwrap_or(u32::MAX);
                 }
                 Some(("too-old", number)) => settings.too_old = u32::try_from(number).unwrap_or(u32::MAX).min(64),
+                Some(("hangs-at", number)) => settings.hangs_at = number,
+                Some(("exits-at", number)) => settings.exits_at = number,
+                Some(("aborts-at", number)) => settings.aborts_at = number,
                 _ => {
                     return Err(format!(
                         "found `{word}`, expected devices=, memory=, latency-us=, bytes-per-us=, single-only=, \
-                         without-threads= or too-old= with a number"
+                         without-threads=, too-old=, hangs-at=, exits-at= or aborts-at= with a number"
                     ));
                 }
             }

@@ -9,6 +9,7 @@ mod errors;
 mod factorisations;
 mod failures;
 mod kernel_cache;
+mod misbehaving;
 mod needs;
 mod overlap;
 mod pinning;

@@ -39,10 +39,7 @@ fn one_run_is_recorded() {
     let ran = sched(&["run", "qr", "--tiles", "2", "--tile-size", "8", "--repeat", "2", "--record", "never.json"]);
     assert!(ran.code == 1 && ran.says("--record writes the graph of one run, and there would be 2"), "{ran:?}");
     let ran = sched(&["run", "qr", "--tiles", "2", "--tile-size", "8", "--record", "-"]);
-    assert!(
-        ran.out.starts_with('{') && ran.out.contains("sched-task-graph") && ran.says("residual"),
-        "{ran:?}"
-    );
+    assert!(ran.out.starts_with('{') && ran.out.contains("sched-task-graph") && ran.says("residual"), "{ran:?}");
 }
 
 #[test]

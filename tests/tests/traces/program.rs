@@ -58,10 +58,7 @@ fn the_extension_says_that_it_is_paje_and_others_get_the_known_ones() {
 #[test]
 fn a_file_that_cannot_be_made_is_reported_before_the_run_and_a_full_disk_does_not_lose_the_report() {
     let ran = sched(&["run", "qr", "--tiles", "2", "--tile-size", "8", "--trace", "/nonexistent/a.json"]);
-    assert!(
-        ran.code == 1 && ran.out.is_empty() && ran.says("`/nonexistent/a.json` cannot be written"),
-        "{ran:?}"
-    );
+    assert!(ran.code == 1 && ran.out.is_empty() && ran.says("`/nonexistent/a.json` cannot be written"), "{ran:?}");
     let (_folder, path, word) = file("full.json");
     std::os::unix::fs::symlink("/dev/full", path).unwrap();
     for command in ["run", "simulate"] {

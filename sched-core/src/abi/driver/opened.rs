@@ -1,5 +1,6 @@
 //! A driver, as a host uses it.
 
+use super::attendant::{Attendant, Attended, DriverCall};
 use super::{Answer, DriverObject, DriverPinning, DriverRoot, DriverSpans, HostMemory};
 use super::{
     RawArg, RawDeviceInfo, RawDeviceMemory, RawDriverError, RawFinished, RawLaunch, RawOrder, RawRemarks, RawRows,
@@ -90,9 +91,23 @@ impl DriverHandle {
     /// # Errors
     /// The driver's.
     pub fn open(self) -> Result<OpenedDriver, DriverError> {
+        self.open_with(None)
+    }
+
+    /// Opens the driver, all calls of which are followed from the first one on.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn open_attended(self, attendant: Box<dyn Attendant>) -> Result<OpenedDriver, DriverError> {
+        self.open_with(Some(attendant))
+    }
+
+    fn open_with(self, attendant: Option<Box<dyn Attendant>>) -> Result<OpenedDriver, DriverError> {
+        let inside = Attended::new(attendant.as_deref(), DriverCall::Open);
         let object = read((self.root.open)())?;
         let (spans, pinning) = (offered(&object, DriverSpans::NAME), offered(&object, DriverPinning::NAME));
-        Ok(OpenedDriver { spans, pinning, object })
+        drop(inside);
+        Ok(OpenedDriver { spans, pinning, object, attendant })
     }
 }
 
@@ -101,6 +116,7 @@ pub struct OpenedDriver {
     spans: Option<Offered>,
     pinning: Option<Offered>,
     object: DriverObject,
+    attendant: Option<Box<dyn Attendant>>,
 }
 
 /// An extension of a driver that is open.
@@ -211,11 +227,18 @@ fn ordered(order: Order<'_>, body: impl FnOnce(RawOrder<'_>) -> Answer<u64>) -> 
 
 #[allow(missing_docs, clippy::missing_errors_doc, reason = "they are the methods of `Driver`")]
 impl OpenedDriver {
+    /// This thread makes a call, as long as the result lives.
+    fn inside(&self, call: DriverCall) -> Attended<'_> {
+        Attended::new(self.attendant.as_deref(), call)
+    }
+
     pub fn devices(&self) -> Result<Vec<DeviceInfo>, DriverError> {
+        let _inside = self.inside(DriverCall::Devices);
         read(self.object.devices()).map(|devices| devices.into_iter().map(info).collect())
     }
 
     pub fn remarks(&self) -> Vec<String> {
+        let _inside = self.inside(DriverCall::Remarks);
         let offered = offered(&self.object, RawRemarks::NAME);
         let Ok((_, remarks)) = self.table::<RawRemarks>(offered.as_ref()) else { return Vec::new() };
         remarks.texts.iter().map(ToString::to_string).collect()
@@ -235,16 +258,19 @@ impl OpenedDriver {
     }
 
     pub fn begin_span(&self, device: DeviceNumber, queue: u32) -> Result<SpanId, DriverError> {
+        let _inside = self.inside(DriverCall::BeginSpan);
         let (this, spans) = self.table::<DriverSpans>(self.spans.as_ref())?;
         read((spans.begin)(this, device.0, queue)).map(SpanId)
     }
 
     pub fn end_span(&self, device: DeviceNumber, queue: u32, span: SpanId) -> Result<Token, DriverError> {
+        let _inside = self.inside(DriverCall::EndSpan);
         let (this, spans) = self.table::<DriverSpans>(self.spans.as_ref())?;
         read((spans.end)(this, device.0, queue, span.0)).map(Token)
     }
 
     pub fn pin(&self, device: DeviceNumber, memory: HostMemory, bytes: u64) -> Result<(), DriverError> {
+        let _inside = self.inside(DriverCall::Pin);
         let (this, pinning) = self.table::<DriverPinning>(self.pinning.as_ref())?;
         read((pinning.pin)(this, device.0, memory, bytes))
     }
@@ -258,15 +284,18 @@ impl OpenedDriver {
     }
 
     pub fn unpin(&self, device: DeviceNumber, memory: HostMemory) -> Result<(), DriverError> {
+        let _inside = self.inside(DriverCall::Unpin);
         let (this, pinning) = self.table::<DriverPinning>(self.pinning.as_ref())?;
         read((pinning.unpin)(this, device.0, memory))
     }
 
     pub fn allocate(&self, device: DeviceNumber, bytes: u64) -> Result<BufferId, DriverError> {
+        let _inside = self.inside(DriverCall::Allocate);
         read(self.object.allocate(device.0, bytes)).map(BufferId)
     }
 
     pub fn free(&self, device: DeviceNumber, buffer: BufferId) -> Result<(), DriverError> {
+        let _inside = self.inside(DriverCall::Free);
         read(self.object.free(device.0, buffer.0))
     }
 
@@ -277,6 +306,7 @@ impl OpenedDriver {
         rows: Rows,
         order: Order<'_>,
     ) -> Result<Token, DriverError> {
+        let _inside = self.inside(DriverCall::CopyIn);
         ordered(order, |order| self.object.copy_in(from, memory(to), extent(rows), order))
     }
 
@@ -287,6 +317,7 @@ impl OpenedDriver {
         rows: Rows,
         order: Order<'_>,
     ) -> Result<Token, DriverError> {
+        let _inside = self.inside(DriverCall::CopyOut);
         ordered(order, |order| self.object.copy_out(memory(from), to, extent(rows), order))
     }
 
@@ -297,6 +328,7 @@ impl OpenedDriver {
         rows: Rows,
         order: Order<'_>,
     ) -> Result<Token, DriverError> {
+        let _inside = self.inside(DriverCall::CopyAcross);
         ordered(order, |order| self.object.copy_across(memory(from), memory(to), extent(rows), order))
     }
 
@@ -317,6 +349,7 @@ impl OpenedDriver {
     }
 
     pub fn load(&self, device: DeviceNumber, source: Source<'_>) -> Result<ModuleId, DriverError> {
+        let _inside = self.inside(DriverCall::Load);
         let raw = match source {
             Source::Text { text, options } => {
                 RawSource { kind: 0, content: text.as_bytes().into(), options: options.into() }
@@ -327,10 +360,12 @@ impl OpenedDriver {
     }
 
     pub fn kernel(&self, device: DeviceNumber, module: ModuleId, entry: &str) -> Result<KernelId, DriverError> {
+        let _inside = self.inside(DriverCall::Kernel);
         read(self.object.kernel(device.0, module.0, entry.into())).map(KernelId)
     }
 
     pub fn launch(&self, device: DeviceNumber, launch: Launch<'_>, order: Order<'_>) -> Result<Token, DriverError> {
+        let _inside = self.inside(DriverCall::Launch);
         let args: Vec<RawArg> = launch.args.iter().map(raw_arg).collect();
         let Launch { kernel, items, group, .. } = launch;
         let raw = RawLaunch { kernel: kernel.0, items, group, args: args.as_slice().into() };
@@ -338,18 +373,22 @@ impl OpenedDriver {
     }
 
     pub fn mark(&self, device: DeviceNumber, queue: u32) -> Result<Token, DriverError> {
+        let _inside = self.inside(DriverCall::Mark);
         read(self.object.mark(device.0, queue)).map(Token)
     }
 
     pub fn poll(&self, device: DeviceNumber, token: Token) -> Result<Option<Finished>, DriverError> {
+        let _inside = self.inside(DriverCall::Poll);
         read(self.object.poll(device.0, token.0)).map(|raw| (raw.ended != 0).then(|| end(raw)))
     }
 
     pub fn wait(&self, device: DeviceNumber, token: Token) -> Result<Finished, DriverError> {
+        let _inside = self.inside(DriverCall::Wait);
         read(self.object.wait(device.0, token.0)).map(end)
     }
 
     pub fn raw(&self, device: DeviceNumber, object: RawObject) -> Result<Option<u64>, DriverError> {
+        let _inside = self.inside(DriverCall::Raw);
         let (kind, number) = match object {
             RawObject::Context => (0, 0),
             RawObject::Device => (1, 0),

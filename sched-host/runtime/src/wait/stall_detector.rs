@@ -13,7 +13,7 @@ use crate::worker_name;
 use sched_core::WorkerId;
 use sched_graph::ContextId;
 use sched_sync::in_flight::Counts;
-use sched_tree::attendance::{OverdueCall, Watch};
+use sched_tree::attendance::{Method, OverdueCall, Watch};
 use sched_tree::{Phase, Slot};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::SeqCst;
@@ -58,10 +58,16 @@ impl StallDetector {
         let is_abandoned =
             |context: &ContextCore| context.config().workers.is_empty() && context.tree.fallen_back() > 0;
         let abandoned = context.is_some_and(is_abandoned);
-        let is_ours = |call: &OverdueCall| core.roster.contexts().any(|context| context.tree.is_called_by(call));
+        let is_in_tree = |call: &OverdueCall| core.roster.contexts().any(|context| context.tree.is_called_by(call));
+        let is_ours = |call: &OverdueCall| is_in_tree(call) || core.uses(&call.post);
         let overdue: Vec<OverdueCall> = overdue.into_iter().filter(is_ours).collect();
-        // A worker that is stuck in a component executes nothing: before or after a kernel, or in a push out of one.
-        let is_stuck = |worker: usize| overdue.iter().any(|call| call.thread == worker_name(worker));
+        // A worker that is stuck in a component executes nothing: before or after a kernel, or in a push out of one. A
+        // call of a driver may be the kernel.
+        let may_last = |method| matches!(method, Method::OfDriver(call) if call.may_last());
+        let is_stuck = |worker: usize| {
+            let mut stuck = overdue.iter().filter(|call| !may_last(call.method));
+            stuck.any(|call| call.thread == worker_name(worker))
+        };
         let mut workers = core.counters.iter().enumerate();
         let executing = workers.any(|(worker, counters)| counters.is_busy() && !is_stuck(worker));
         // Tasks may wait for a worker that is there only while a thread of the program waits.

@@ -92,7 +92,7 @@ pub fn build_parts(plan: &TreePlan, registry: &Registry) -> Result<Vec<Part>, Fi
         let Some(registered) = registry.component_of(name, &node.plugin, node.file.as_deref()) else {
             unreachable!("the plan names components of the catalogue, which is made from the registry");
         };
-        let post = || Post { node: node.path.clone(), component: name.clone(), plugin: node.plugin.clone() };
+        let post = || Post::component(&*node.path, &**name, &*node.plugin);
         match registered.build(&node.params) {
             Ok(component) => parts.push(Part {
                 component: Unplaced::new(component, registered.is_attended().then(post)),

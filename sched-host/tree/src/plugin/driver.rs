@@ -1,9 +1,11 @@
 //! Device drivers of plugins.
 //!
 //! A driver is opened when a device of it is first asked for, once in a process: vendors' libraries start threads and
-//! keep state that they do not give back. The devices are listed then, and their number does not change.
+//! keep state that they do not give back. The devices are listed then, and their number does not change. All its calls
+//! are [noted](crate::attendance).
 
 use super::listing::PluginId;
+use crate::attendance::{Post, PostNumber};
 use parking_lot::Mutex;
 use sched_core::abi::driver::{DriverHandle, DriverSummary, OpenedDriver};
 use sched_core::driver::{DeviceInfo, DriverError};
@@ -79,7 +81,8 @@ impl RegisteredDriver {
     pub fn open(&self) -> Result<OpenDriver, DriverProblem> {
         let mut open = OPEN.lock();
         let opened = open.entry(self.found.handle.address()).or_insert_with(|| {
-            let driver = self.found.handle.open()?;
+            let post = Post::Driver { driver: self.found.summary.name.clone(), plugin: self.plugin.to_string() };
+            let driver = self.found.handle.open_attended(Box::new(PostNumber::new(post)))?;
             let (devices, remarks) = (driver.devices()?, driver.remarks());
             Ok((Arc::new(driver), devices, remarks))
         });

@@ -104,8 +104,7 @@ impl Registered {
         let (maker, name) = (self.maker, self.info.name.clone());
         let made = match self.is_attended() {
             true => {
-                let post = Post { node: String::new(), component: component(), plugin: plugin() };
-                let post = Arc::new(PostNumber::new(post));
+                let post = Arc::new(PostNumber::new(Post::component("", component(), plugin())));
                 let at = Arc::clone(&post);
                 let made = in_time("build", move || {
                     let _inside = Inside::new(&at, Method::Build);
