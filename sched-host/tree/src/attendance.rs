@@ -324,9 +324,9 @@ pub(crate) fn left_call() -> Option<LeftCall> {
     LEFT.lock().take().or_else(of_this)
 }
 
-/// Passes to `name`, in parts, the name of the innermost call that this thread is inside of, and to `write` what
-/// stands before and behind it: `frame`, with what crashed behind the first part of it. Nothing if there is none, or its name is not at hand: whatever the thread was
-/// doing, this neither allocates nor waits.
+/// Passes to `name`, in parts, the name of the innermost call that this thread is inside of, and to `write` what stands
+/// before and behind it: `frame`, with what crashed behind the first part. Nothing if there is none, or its name is not
+/// at hand: whatever the thread was doing, this neither allocates nor waits.
 pub(crate) fn write_this_call(frame: [&str; 3], write: impl Fn(&str), name: impl Fn(&str)) {
     if !HAS_DESK.get() {
         return;

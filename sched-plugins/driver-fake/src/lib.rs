@@ -154,8 +154,10 @@ impl Device {
         if number == aborts_at {
             std::process::abort();
         }
-        while number == hangs_at {
-            std::thread::park();
+        if number == hangs_at {
+            loop {
+                std::thread::park();
+            }
         }
     }
 

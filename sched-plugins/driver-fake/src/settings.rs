@@ -22,11 +22,11 @@ pub struct Settings {
     pub without_threads: u32,
     /// Number of devices beside these that are too old to be used.
     pub too_old: u32,
-    /// The operation of a device whose start does not come back, counted from its first kernel on, which is 1; 0 for none.
+    /// The operation of a device whose start does not come back: its first kernel is 1, and 0 is none.
     pub hangs_at: u64,
-    /// The operation of a device whose start ends the process, counted from its first kernel on, which is 1; 0 for none.
+    /// The operation whose start ends the process, counted in the same way.
     pub exits_at: u64,
-    /// The operation of a device whose start aborts the process, counted from its first kernel on, which is 1; 0 for none.
+    /// The operation whose start aborts the process, counted in the same way.
     pub aborts_at: u64,
 }
 
