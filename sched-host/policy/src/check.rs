@@ -178,6 +178,14 @@ const RULES: &[Rule] = &[
         find: progress::pushed,
     },
     Rule {
+        id: "V3",
+        name: "sort",
+        reason: "a component that sorts tasks reacts to a pull by a push, so the queue above it must send them down",
+        catalogue: true,
+        progress: true,
+        find: progress::sorted,
+    },
+    Rule {
         id: "V5",
         name: "models",
         reason: "a task whose model is missing or not calibrated has no expected length to decide by",

@@ -85,6 +85,44 @@ pub(super) fn pumps(subject: &Subject<'_>) -> Vec<Finding> {
     findings
 }
 
+/// V3: where a component that pushes when it is pulled stands above a worker, the reservoir above it pumps.
+pub(super) fn sorted(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    subject.descend(subject.roots(), |upper| {
+        if upper.is_reservoir() && upper.info.pulled_only {
+            subject.descend(subject.children_of(upper), |sorts| match (sorts.info.stores, sorts.info.pushes_on_pull) {
+                (true, _) => Vec::new(),
+                (false, true) => {
+                    findings.extend(worker_below(subject, sorts).map(|worker| kept_above(upper, sorts, worker)));
+                    Vec::new()
+                }
+                (false, false) => subject.children_of(sorts),
+            });
+        }
+        subject.children_of(upper)
+    });
+    findings
+}
+
+/// A worker below this component without a reservoir in between.
+fn worker_below<'a>(subject: &Subject<'a>, above: KnownComponent<'a>) -> Option<KnownComponent<'a>> {
+    let mut worker = None;
+    subject.descend(subject.children_of(above), |known| {
+        worker = worker.or(Some(known).filter(|known| known.is_worker()));
+        if known.info.stores { Vec::new() } else { subject.children_of(known) }
+    });
+    worker
+}
+
+fn kept_above(upper: KnownComponent<'_>, sorts: KnownComponent<'_>, worker: KnownComponent<'_>) -> Finding {
+    let (up, sort) = (upper.name(), sorts.name());
+    Finding::error(format!("nothing moves tasks from `{up}` to workers, through `{sort}`"))
+        .at(sorts.span(), "asks above for more, and does not pull")
+        .at(upper.span(), "keeps tasks until it is pulled")
+        .at(worker.span(), "this worker")
+        .help(format!("put `fifo` in the place of `{up}`"))
+}
+
 /// V3: below a component that pushes when it is pulled, no component leaves tasks for workers to pull.
 pub(super) fn pushed(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -1,8 +1,9 @@
 //! Policies in which tasks would stop moving: their errors.
 
 use super::{shown, stalls, stock};
-use crate::{check, parse};
+use crate::{Catalogue, check, parse};
 use insta::assert_snapshot;
+use sched_core::{Family, Info, Storage};
 
 #[test]
 fn queue_that_does_not_pump_above_another() {
@@ -193,4 +194,51 @@ V3 policy::push
         why: a component that sorts tasks reacts to a pull by a push, so workers cannot pull tasks through
         it
 "#);
+}
+
+#[test]
+fn a_queue_that_is_only_pulled_above_what_sorts() {
+    let lifo = Info::new("lifo", Family::FlowControl, "Gives back the task that was pushed last.");
+    let lifo = (lifo.storage(Storage::Unbounded).pulled_only().describe(), "lifo");
+    let stock = sched_components::stock();
+    let offers = stock.iter().map(|offer| (offer.info().describe(), "stock"));
+    let catalogue = Catalogue::new(offers.chain([lifo]));
+    let shown_of = |text: &str| {
+        let policies = parse("test.kdl", text).expect("the text is sound");
+        check(&policies[0], &catalogue).iter().map(|finding| shown(finding)).collect::<String>()
+    };
+    let text = r#"policy "p" {
+    lifo {
+        user-choice {
+            each "worker" { best-implementation { worker } }
+        }
+    }
+}"#;
+    assert_snapshot!(shown_of(text), @r#"
+V3 policy::sort
+
+  × nothing moves tasks from `lifo` to workers, through `user-choice`
+   ╭─[test.kdl:3:9]
+ 1 │ policy "p" {
+ 2 │     lifo {
+   ·     ──┬─
+   ·       ╰── keeps tasks until it is pulled
+ 3 │         user-choice {
+   ·         ─────┬─────
+   ·              ╰── asks above for more, and does not pull
+ 4 │             each "worker" { best-implementation { worker } }
+   ·                                                   ───┬──
+   ·                                                      ╰── this worker
+ 5 │         }
+   ╰────
+  help: put `fifo` in the place of `lifo`
+        why: a component that sorts tasks reacts to a pull by a push, so the queue above it must send them
+        down
+"#);
+    assert_eq!(shown_of(&text.replace("lifo", "fifo")), "");
+    // Tasks are pulled through what does not sort.
+    assert_eq!(shown_of(&text.replace("user-choice", "random")), "");
+    // Queues below are the only problem where there are some.
+    let queued = text.replace("best-implementation", "fifo ntasks-threshold=2");
+    assert_eq!(shown_of(&queued).matches("V3 policy::").count(), 1, "{}", shown_of(&queued));
 }
