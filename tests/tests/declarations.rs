@@ -1,7 +1,7 @@
 //! Declarations of third-party components are compared with what happens: a false one is a fault with node, method and
 //! count, in runs, simulations and their JSON, and harms no task.
 
-use sched_core::{Build, Offer};
+use sched_core::{Build, BuildError, Child, Component, Family, Info, Mutex, Node, Offer, Params, Push, Storage, Task};
 use sched_host::graph::generate::cholesky;
 use sched_host::sim::Simulation;
 use sched_host::sim::platform::find;
@@ -109,6 +109,46 @@ fn lies_in_a_run_are_faults_and_do_no_harm() {
             assert_named(&runtime.faults(), liar, declaration, method, &tree);
         }
     }
+}
+
+/// Keeps tasks until they are pulled, with the default `can_push`.
+struct Patient(Mutex<Vec<Task>>);
+
+impl Build for Patient {
+    const INFO: Info =
+        Info::new("patient", Family::FlowControl, "Waits to be pulled.").storage(Storage::Unbounded).pulled_only();
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(Patient(Mutex::new(Vec::new())))
+    }
+}
+
+impl Component for Patient {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        self.0.lock().push(task);
+        node.children_can_pull();
+        Ok(())
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        let mut tasks = self.0.lock();
+        let found = tasks.iter().rposition(|task| node.requester_can_execute(task))?;
+        Some(tasks.remove(found))
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
+
+#[test]
+fn what_is_pulled_only_may_pass_a_request_on() {
+    // A worker that has ended a task says that it has room, which arrives at the root.
+    let tree = tree("patient", "LIAR { best-implementation { random { EACH { stage { worker } } } } }");
+    let platform = find("numa-2x12").expect("it is shipped");
+    let simulation = Simulation::new(cholesky(6, 960), platform).policy_value(stock::policy(&tree));
+    let outcome = simulation.registry(stock::registry(vec![Offer::of::<Patient>()])).run().expect("it ends");
+    assert_eq!((outcome.tasks, outcome.faults), (56, Vec::new()));
 }
 
 #[test]

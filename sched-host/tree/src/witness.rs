@@ -304,7 +304,9 @@ impl Testimony<'_> {
     /// Compares the movements of tasks that a component may cause in any call.
     fn moved(&self, claims: &Claims, method: Method) -> bool {
         let Seen { pushed, asked_above, pushed_to_worker, .. } = self.seen;
-        let pumped = claims.pulled_only && (pushed || asked_above) && self.lie(Declaration::PulledOnly, method);
+        // The default `can_push` passes a child's request on, which is no request of its own.
+        let asked = asked_above && method != Method::CanPush;
+        let pumped = claims.pulled_only && (pushed || asked) && self.lie(Declaration::PulledOnly, method);
         (claims.wakes_workers && pushed_to_worker && self.lie(Declaration::WakesWorkers, method)) || pumped
     }
 
