@@ -41,10 +41,10 @@ impl<'a> Allowed<'a> {
     }
 
     fn count(&self, only: &Where) -> Rc<[u32]> {
-        let Platform { workers, classes, .. } = self.platform;
-        let mut numbers = vec![0; classes.len()];
-        for (id, worker) in (0..).map(WorkerId).zip(workers) {
-            numbers[worker.class] += u32::from(only.allows(id, classes[worker.class].arch));
+        let platform = self.platform;
+        let mut numbers = vec![0; platform.classes.len()];
+        for (id, worker) in (0..).map(WorkerId).zip(&platform.workers) {
+            numbers[worker.class] += u32::from(platform.allows(only, id));
         }
         numbers.into()
     }

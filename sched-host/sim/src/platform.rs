@@ -66,6 +66,9 @@ pub struct Platform {
     pub combined_sizes: CombinedSizes,
     /// Files that could not be used, or lines of them, with the reasons. Tasks of their kinds have no length.
     pub left_out: Vec<String>,
+    /// The number by which tasks name each worker, where it is not the worker's own: on a cluster as one machine, that
+    /// on its node. Empty elsewhere.
+    pub names: Vec<WorkerId>,
 }
 
 /// A class of workers, which are all equally fast.
@@ -349,6 +352,12 @@ impl Platform {
         self.workers.iter().map(facts).collect()
     }
 
+    /// Whether `places` allow a worker.
+    pub(crate) fn allows(&self, places: &Where, worker: WorkerId) -> bool {
+        let name = self.names.get(worker.index()).copied().unwrap_or(worker);
+        places.allows(name, self.class(worker).arch)
+    }
+
     /// The places that a restricted task with these architectures may still run at, as
     /// [`Where::remaining`](sched_graph::Where::remaining) has them; `None` if the task is not restricted, or has none.
     pub(crate) fn remaining(&self, task: &Task, archs: ArchSet) -> Option<(ArchSet, Option<WorkerSet>)> {
@@ -386,6 +395,7 @@ impl Platform {
             kernels,
             combined_sizes: CombinedSizes::default(),
             left_out: Vec::new(),
+            names: Vec::new(),
         }
     }
 }

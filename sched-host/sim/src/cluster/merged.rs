@@ -2,7 +2,7 @@
 
 use super::Cluster;
 use crate::platform::{Kernels, Memory, Platform, Route, Worker};
-use sched_core::MemoryNode;
+use sched_core::{MemoryNode, WorkerId};
 use sched_graph::TaskGraph;
 use sched_trace::{Trace, WorkerTrack};
 use std::collections::BTreeMap;
@@ -19,6 +19,7 @@ impl Cluster {
             vec![Memory { name: "all".to_owned(), capacity: None, device: false, copied_by_workers: false }];
         (merged.links, merged.routes) = (Vec::new(), vec![Route::default()]);
         (merged.classes, merged.workers) = (Vec::new(), Vec::new());
+        merged.names = Vec::new();
         if kinds.len() > 1 {
             merged.kernels = Kernels::default();
         }
@@ -43,6 +44,7 @@ impl Cluster {
                 package: None,
             };
             merged.workers.extend(node.workers.iter().map(here));
+            merged.names.extend((0..node.workers.len() as u32).map(WorkerId));
         }
         merged
     }

@@ -5,6 +5,7 @@ use super::outcome::{ClusterOutcome, NodeStats};
 use super::processors::Processors;
 use super::view::{NodeObserver, NodeTreeObserver, Numbers};
 use super::{Cluster, Platform};
+use crate::allowed::Allowed;
 use crate::backend::SimBackend;
 use crate::engine::{Engine, Mail, PolicyEnv, RankCosts};
 use crate::lengths::Lengths;
@@ -121,11 +122,12 @@ impl ClusterSimulation {
         let owners = self.checked_owners()?;
         let policy = self.policy.clone().find()?;
         let registry = self.registry.clone().unwrap_or_else(|| Arc::new(Registry::available()));
-        let shortest = Lengths::new(&graph, &cluster.merged(), &[])?;
+        let merged = cluster.merged();
+        let shortest = Lengths::new(&graph, &merged, &[])?;
         check_times(&graph, &cluster)?;
         let Shares { ranks, messages } = Shares::new(&graph, &owners, cluster.nodes.len());
-        let critical_path = critical_path(&graph, &shortest);
-        drop(shortest);
+        let critical_path = critical_path(&graph, &merged, &shortest);
+        drop((merged, shortest));
         let observer = RefCell::new(observer);
         let mut observers = Vec::with_capacity(ranks.len());
         let mut seats = Vec::with_capacity(ranks.len());
@@ -238,13 +240,17 @@ fn check_times(graph: &TaskGraph, cluster: &Cluster) -> Result<(), SimError> {
 }
 
 /// Length of the longest chain, with each task where it is fastest. Nodes have copies, so only what tasks read counts.
-fn critical_path(graph: &TaskGraph, lengths: &Lengths) -> Duration {
-    let dependencies = Dependencies::of_flows(graph);
+fn critical_path(graph: &TaskGraph, platform: &Platform, lengths: &Lengths) -> Duration {
+    let (dependencies, allowed) = (Dependencies::of_flows(graph), Allowed::new(platform));
     let mut ends = vec![0_u64; graph.tasks.len()];
     for task in graph.ids() {
         let before = dependencies.predecessors(task);
         let start = before.iter().map(|before| ends[before.index()]).max().unwrap_or(0);
-        ends[task.index()] = start.saturating_add(lengths.shortest(task));
+        let shortest = match graph.task(task).only {
+            Some(_) => lengths.shortest_on(lengths.row(task), &allowed.by_class(graph.task(task))),
+            None => lengths.shortest(task),
+        };
+        ends[task.index()] = start.saturating_add(shortest);
     }
     Duration::from_nanos(ends.into_iter().max().unwrap_or(0))
 }

@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use sched_core::Arch;
 use sched_graph::generate::{cholesky, independent, qr};
-use sched_graph::{AccessMode, Datum, Task, TaskGraph};
+use sched_graph::{AccessMode, Datum, Dependencies, Task, TaskGraph, Where};
 use sched_trace::{Digest, Event, EventLog, Stamped};
 use sched_tree::plugin::Registry;
 use std::time::Duration;
@@ -416,4 +416,26 @@ proptest! {
         prop_assert_eq!(log.events.iter().filter(|of| ends(&of.event)).count() as u64, outcome.messages);
         prop_assert!(outcome.total.makespan >= outcome.total.critical_path);
     }
+}
+
+#[test]
+fn bounds_know_that_each_node_numbers_its_workers() {
+    let cluster = Cluster::named("cluster:3x4").expect("it is described");
+    let mut graph = independent(30, Duration::from_millis(1));
+    graph.tasks.iter_mut().for_each(|task| task.only = Some(Box::new(Where::workers([0, 3]))));
+    let bounds = cluster.merged().bounds(&graph, &graph.dependencies()).expect("it can run");
+    assert!((bounds.best() - 0.005).abs() < 1e-9, "two workers of each node execute five tasks: {bounds:?}");
+    let (outcome, _) = run(start(&graph, &cluster));
+    assert!(outcome.total.makespan.as_secs_f64() >= bounds.best(), "{outcome:?}");
+}
+
+#[test]
+fn a_critical_path_knows_where_tasks_may_run() {
+    let cluster = Cluster::named("cluster:2xcpu9-gpu3").expect("it is described");
+    let mut graph = cholesky(3, 960);
+    graph.tasks.iter_mut().for_each(|task| task.only = Some(Box::new(Where::arch(Arch::CPU))));
+    let (outcome, _) = run(start(&graph, &cluster));
+    let bounds = cluster.merged().bounds(&graph, &Dependencies::of_flows(&graph)).expect("it can run");
+    let path = outcome.total.critical_path.as_secs_f64();
+    assert!((path - bounds.critical_path).abs() < 1e-9, "{path} {bounds:?}");
 }

@@ -55,8 +55,7 @@ impl Platform {
             let of_class = |class: usize| {
                 let mut groups: BTreeMap<Vec<bool>, Vec<WorkerId>> = BTreeMap::new();
                 for (id, _) in (0..).map(WorkerId).zip(&self.workers).filter(|(_, worker)| worker.class == class) {
-                    let arch = self.classes[class].arch;
-                    groups.entry(places.iter().map(|only| only.allows(id, arch)).collect()).or_default().push(id);
+                    groups.entry(places.iter().map(|only| self.allows(only, id)).collect()).or_default().push(id);
                 }
                 let groups = if groups.is_empty() { vec![Vec::new()] } else { groups.into_values().collect() };
                 groups.into_iter().map(move |workers| Group { class, workers })
@@ -130,8 +129,7 @@ impl Least<'_> {
         }
         let platform = self.travels.platform;
         let Group { class, ref workers } = self.groups[group];
-        let arch = platform.classes[class].arch;
-        if task.only.as_deref().is_some_and(|only| !workers.iter().any(|worker| only.allows(*worker, arch))) {
+        if task.only.as_deref().is_some_and(|only| !workers.iter().any(|worker| platform.allows(only, *worker))) {
             return None;
         }
         let each = self.sizes[class].iter().filter_map(|size| {
