@@ -8,6 +8,7 @@ mod bus;
 mod draw;
 mod from_topology;
 mod kernels;
+mod layout;
 mod library;
 mod machine;
 mod parse;
@@ -21,6 +22,7 @@ mod tests;
 
 pub use from_topology::{DeviceFigures, MachineFigures};
 pub use kernels::{KernelTime, Kernels, Parallel, Sized};
+pub use layout::Layout;
 pub use library::{ShippedPlatform, find, library};
 pub use power::Power;
 pub use starpu::{STARPU_OVERHEADS, StarpuError};
@@ -66,6 +68,8 @@ pub struct Platform {
     pub combined_sizes: CombinedSizes,
     /// Files that could not be used, or lines of them, with the reasons. Tasks of their kinds have no length.
     pub left_out: Vec<String>,
+    /// The levels of a machine that hwloc described; `None` elsewhere.
+    pub layout: Option<Layout>,
     /// The number by which tasks name each worker, where it is not the worker's own: on a cluster as one machine, that
     /// on its node. Empty elsewhere.
     pub names: Vec<WorkerId>,
@@ -395,6 +399,7 @@ impl Platform {
             kernels,
             combined_sizes: CombinedSizes::default(),
             left_out: Vec::new(),
+            layout: None,
             names: Vec::new(),
         }
     }

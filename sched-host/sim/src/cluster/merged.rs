@@ -19,7 +19,7 @@ impl Cluster {
             vec![Memory { name: "all".to_owned(), capacity: None, device: false, copied_by_workers: false }];
         (merged.links, merged.routes) = (Vec::new(), vec![Route::default()]);
         (merged.classes, merged.workers) = (Vec::new(), Vec::new());
-        merged.names = Vec::new();
+        (merged.layout, merged.names) = (None, Vec::new());
         if kinds.len() > 1 {
             merged.kernels = Kernels::default();
         }

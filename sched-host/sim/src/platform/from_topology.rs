@@ -1,6 +1,6 @@
 //! Platforms from hwloc topologies.
 
-use super::{Overheads, Platform, Sized};
+use super::{Layout, Overheads, Platform, Sized};
 use sched_core::Arch;
 use sched_machine::topology::{BindingPlan, Level, Topology};
 use sched_model::Bus;
@@ -95,7 +95,8 @@ impl MachineFigures {
 
 impl Platform {
     /// A platform of the workers of `plan` on `topology`: each accesses the memory node near it, and all memory nodes
-    /// are linked. The speeds of cores and links are assumed to be those of the shipped platform `numa-2x12`.
+    /// are linked. Its levels are those of the topology, with the substitutes of
+    /// [`BoundMachine`](sched_policy::BoundMachine), and its combined workers those of `plan`. The speeds of cores and links are assumed to be those of the shipped platform `numa-2x12`.
     ///
     /// ```
     /// use sched_sim::Platform;
@@ -113,6 +114,7 @@ impl Platform {
         let text = Platform::describe("machine", topology, plan, &MachineFigures::assumed());
         let mut platform = Platform::parse("machine", &text)?;
         platform.name = topology.source().to_string();
+        platform.layout = Some(Layout::new(topology, plan));
         Ok(platform)
     }
 
@@ -193,6 +195,9 @@ impl Platform {
             kept += usize::from(is_cpu);
             !is_cpu || kept <= count
         });
+        if let Some(layout) = &mut self.layout {
+            layout.keep(count);
+        }
         self
     }
 }
@@ -236,6 +241,7 @@ mod tests {
     use crate::platform::{KernelTime, find};
     use sched_core::MemoryNode;
     use sched_model::NodeMatrix;
+    use sched_policy::{BoundMachine, Group, Level as PolicyLevel, Machine};
 
     #[test]
     fn a_machine_becomes_its_memories_and_workers() {
@@ -253,6 +259,29 @@ mod tests {
         let one = Topology::from_synthetic("core:1 pu:2").expect("it is sound");
         let platform = Platform::from_topology(&one, &BindingPlan::new(&one, 2).expect("there are two"));
         assert_eq!(platform.expect("it is small").memories.len(), 1);
+    }
+
+    #[test]
+    fn levels_are_those_of_the_topology() {
+        let groups = |machine: &dyn Machine, level| -> Vec<(String, Vec<u32>)> {
+            let workers = |group: &Group| group.workers.iter().map(|worker| worker.0).collect();
+            machine.groups(level).iter().map(|group| (group.label.clone(), workers(group))).collect()
+        };
+        // Packages are missing, memory nodes have two caches each, and cores two processing units.
+        let topology = Topology::from_synthetic("node:2 l3:2 core:2 pu:2").expect("it is sound");
+        let plan = BindingPlan::new(&topology, 16).expect("there are sixteen");
+        let platform = Platform::from_topology(&topology, &plan).expect("it is small");
+        let machine = BoundMachine::new(&topology, &plan);
+        for level in [PolicyLevel::Numa, PolicyLevel::Package, PolicyLevel::L3, PolicyLevel::L2, PolicyLevel::Core] {
+            assert_eq!(groups(&platform, level), groups(&machine, level));
+            assert_eq!(platform.has(level), machine.has(level), "{level}");
+        }
+        assert_eq!(groups(&platform, PolicyLevel::Package), [("package 0".to_owned(), (0..16).collect())]);
+        assert_eq!((groups(&platform, PolicyLevel::L3).len(), groups(&platform, PolicyLevel::Core).len()), (4, 8));
+        assert_eq!(platform.combined(), machine.combined());
+        let fewer = platform.with_cpu_workers(3);
+        assert_eq!(groups(&fewer, PolicyLevel::Package), [("package 0".to_owned(), vec![0, 1, 2])]);
+        assert!(fewer.combined().iter().all(|team| team.iter().all(|worker| worker.0 < 3)), "{:?}", fewer.combined());
     }
 
     #[test]

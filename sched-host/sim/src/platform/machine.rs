@@ -11,7 +11,7 @@ impl Platform {
     /// The combined workers that it offers for parallel tasks, an enclosing one before those inside: all CPU workers
     /// together, those of each package, and those of each memory node. A group of more than two workers (or as
     /// [`combined_sizes`](Platform::combined_sizes) says) is halved, and the halves likewise. The rules are those for
-    /// real machines.
+    /// real machines; a machine that hwloc described offers those of its binding plan.
     ///
     /// ```
     /// use sched_sim::Platform;
@@ -21,7 +21,10 @@ impl Platform {
     /// ```
     #[must_use]
     pub fn combined_workers(&self) -> Vec<CombinedWorker> {
-        combine_nest(&self.nest(), self.combined_sizes)
+        match &self.layout {
+            Some(layout) => layout.combined().to_vec(),
+            None => combine_nest(&self.nest(), self.combined_sizes),
+        }
     }
 
     /// The members of each combined worker.
@@ -85,6 +88,9 @@ impl Machine for Platform {
     }
 
     fn groups(&self, level: Level) -> Vec<Group> {
+        if let Some(groups) = self.layout.as_ref().and_then(|layout| layout.groups(level)) {
+            return groups.to_vec();
+        }
         let numbered = |number: &u32| format!("{level} {number}");
         let arch = |worker: usize| self.classes[self.workers[worker].class].arch;
         // Accelerators belong to no processor level.
@@ -101,6 +107,11 @@ impl Machine for Platform {
             Level::CombinedWorker => combined_groups(self),
             Level::L2 | Level::Core => self.by(|worker| of_cpu(worker).then_some(worker as u32), numbered),
         }
+    }
+
+    fn has(&self, level: Level) -> bool {
+        let known = self.layout.as_ref().and_then(|layout| layout.has(level));
+        known.unwrap_or_else(|| !self.groups(level).is_empty())
     }
 
     fn combined(&self) -> Vec<WorkerSet> {

@@ -298,6 +298,7 @@ impl Drawn {
             kernels,
             combined_sizes: CombinedSizes::default(),
             left_out: Vec::new(),
+            layout: None,
             names: Vec::new(),
         }
     }
