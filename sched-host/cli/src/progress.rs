@@ -60,15 +60,24 @@ impl Progress {
 
     /// Shows `what` while `work` runs, whose duration is unknown; omitted in a series.
     pub(super) fn phase<R>(&self, what: &'static str, work: impl FnOnce() -> R) -> R {
-        if self.series {
+        if self.series || self.bar.is_hidden() {
             return work();
         }
         self.bar.set_style(style("{spinner} {msg}"));
         self.bar.set_message(what);
-        self.bar.enable_steady_tick(TICK);
-        let result = work();
-        self.bar.disable_steady_tick();
-        result
+        self.each_tick(|| self.bar.tick(), work)
+    }
+
+    /// Does `show` a few times a second while `work` runs. (indicatif's own ticker panics where no thread can be
+    /// started.)
+    fn each_tick<R>(&self, show: impl Fn() + Sync, work: impl FnOnce() -> R) -> R {
+        let aside = |ended: &Receiver<()>| {
+            while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                show();
+            }
+        };
+        // Without a thread there is no progress to be seen, and the same result.
+        beside(&aside, work).0
     }
 
     /// Shows the number of executed tasks out of `total`: `earlier` ones, and those of `runtime` while `work` runs,
@@ -92,12 +101,7 @@ impl Progress {
             self.bar.reset();
         }
         self.doing(what);
-        let show = |ended: &Receiver<()>| {
-            while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                self.bar.set_position(earlier + executed() - before);
-            }
-        };
-        beside(&show, work)
+        self.each_tick(|| self.bar.set_position(earlier + executed() - before), work)
     }
 
     /// Writes a warning to stderr, without disturbing the progress line.

@@ -4,6 +4,7 @@
 use super::comparison::{Runs, largest};
 use super::factorise::Series;
 use super::report::{Measured, Report, block};
+use crate::beside::start;
 use crate::contexts::Wanted;
 use crate::hypervisor::HypervisorReport;
 use crate::log;
@@ -114,10 +115,10 @@ impl<W: Workload> Series<'_, W> {
                 .iter()
                 .zip(tiles)
                 .map(|(context, tiles)| {
-                    scope.spawn(move || run_in::<W>(runtime, context, (tiles, precision), swap_to, swap_after))
+                    start(scope, move || run_in::<W>(runtime, context, (tiles, precision), swap_to, swap_after))
                 })
                 .collect();
-            runs.into_iter().map(|run| run.join().expect("what panics in tasks is caught")).collect()
+            runs.into_iter().map(|run| run?.join().expect("what panics in tasks is caught")).collect()
         })
     }
 
@@ -174,7 +175,7 @@ fn run_in<W: Workload>(
     thread::scope(|scope| {
         // Dropped when the work ends or panics.
         let (alive, ended) = channel::<()>();
-        let swapper = swap_to.map(|to| scope.spawn(move || swap(context, to, after, &ended)));
+        let swapper = swap_to.map(|to| start(scope, move || swap(context, to, after, &ended))).transpose()?;
         let factored = context.with(|| W::run_in(runtime, tiles, precision));
         drop(alive);
         let swapped = swapper.map(|swapper| swapper.join().expect("a swap does not panic")).transpose()?;

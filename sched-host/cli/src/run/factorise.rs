@@ -271,7 +271,11 @@ impl<W: Workload> Series<'_, W> {
             return work();
         }
         let (registry, progress) = (Arc::clone(&self.registry.borrow()), &self.progress);
-        beside(&|ended| watch(runtime, &registry, progress, ended), work)
+        let (result, started) = beside(&|ended| watch(runtime, &registry, progress, ended), work);
+        if let Err(why) = started {
+            progress.warn(&format!("plugins are not watched, since a thread could not be started: {why}"));
+        }
+        result
     }
 
     /// The error when there is no result.

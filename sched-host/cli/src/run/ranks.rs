@@ -9,7 +9,7 @@ use super::contexts::{Swap, make, swap_each};
 use super::options::Options;
 use super::problem::Problem;
 use super::report::block;
-use crate::beside::beside;
+use crate::beside::{beside, not_started};
 use crate::hypervisor::HypervisorReport;
 use crate::json;
 use crate::log;
@@ -180,7 +180,12 @@ fn on_rank<W: OnRanks>(
         Some(policy) => {
             // Half of the tasks of a rank in the mean.
             let after = W::tasks(problem.tiles as f64) as u64 / (2 * cluster.ranks() as u64);
-            beside(&|ended| *swapped.lock() = swap_each(&contexts, policy, after, ended), work)
+            let (factored, started) =
+                beside(&|ended| *swapped.lock() = swap_each(&contexts, policy, after, ended), work);
+            if let Err(why) = started {
+                *swapped.lock() = Err(not_started(&why));
+            }
+            factored
         }
     };
     let governed = governor.map(Governor::finish).map(HypervisorReport::of);
