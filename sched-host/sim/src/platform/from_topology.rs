@@ -96,7 +96,8 @@ impl MachineFigures {
 impl Platform {
     /// A platform of the workers of `plan` on `topology`: each accesses the memory node near it, and all memory nodes
     /// are linked. Its levels are those of the topology, with the substitutes of
-    /// [`BoundMachine`](sched_policy::BoundMachine), and its combined workers those of `plan`. The speeds of cores and links are assumed to be those of the shipped platform `numa-2x12`.
+    /// [`BoundMachine`](sched_policy::BoundMachine), and its combined workers those of `plan`. The speeds of cores and
+    /// links are assumed to be those of the shipped platform `numa-2x12`.
     ///
     /// ```
     /// use sched_sim::Platform;
