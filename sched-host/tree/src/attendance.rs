@@ -1,4 +1,4 @@
-//! Which thread is inside which component: so that a call that does not come back can be named.
+//! Which thread is inside which component or driver: so that a call that does not come back can be named.
 //!
 //! # Protocol
 //!
@@ -12,7 +12,8 @@
 //! change while it is read, but the depth is published after what stands at it, so a number that is read again below
 //! it is that of the same call.
 //!
-//! The components of this project are not attended, and cost nothing more.
+//! The components of this project are not attended, and cost nothing more. All drivers are: a call of one is long beside
+//! a note, and goes to a vendor's library.
 
 mod method;
 mod post;
