@@ -10,34 +10,30 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The process is ended before the program has done its work.
-#[derive(Debug)]
-struct Ended(Option<LeftCall>);
-
-impl Ended {
-    fn is_by_driver(&self) -> bool {
-        self.0.as_ref().is_some_and(|call| call.post.is_driver())
-    }
+#[derive(Debug, Diagnostic)]
+#[diagnostic(code(sched::ended))]
+struct Ended {
+    call: Option<LeftCall>,
+    #[help]
+    help: &'static str,
 }
 
-impl Diagnostic for Ended {
-    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new("sched::ended"))
-    }
-
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new(match self.is_by_driver() {
+impl Ended {
+    fn inside(call: Option<LeftCall>) -> Ended {
+        let help = match call.as_ref().is_some_and(|call| call.post.is_driver()) {
             true => "a driver must not end the program: it returns errors, which fail tasks",
             false => {
                 "a component must not end the program: a panic ends what is wrong with a task or a component alone"
             }
-        }))
+        };
+        Ended { call, help }
     }
 }
 
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("there is no result, since ")?;
-        match &self.0 {
+        match &self.call {
             Some(call) => write!(f, "a {} ended the process:\n  {call}", call.post.noun()),
             None => f.write_str("a plugin, or a library that it uses, ended the process"),
         }
@@ -76,7 +72,7 @@ pub(super) fn begin(json: bool) {
     }
     exit_guard::report_end(|call| {
         let words: Vec<OsString> = std::env::args_os().collect();
-        reports::failed(&Report::new(Ended(call)), reports::json_is_wanted(&words));
+        reports::failed(&Report::new(Ended::inside(call)), reports::json_is_wanted(&words));
         1
     });
 }

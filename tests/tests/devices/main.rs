@@ -41,7 +41,7 @@ __kernel void axpy(__global const double *x, uint from, __global double *y, uint
 fn registry() -> Arc<Registry> {
     static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
     let registry = REGISTRY.get_or_init(|| {
-        Settings { devices: 37, memory: 1 << 20, single_only: 1, without_threads: 1, ..Settings::default() }.install();
+        Settings { devices: 38, memory: 1 << 20, single_only: 1, without_threads: 1, ..Settings::default() }.install();
         let mut registry = Registry::compiled_in();
         registry.add_driver::<FakeDriver>("tests");
         Arc::new(registry)

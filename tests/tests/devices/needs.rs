@@ -32,7 +32,7 @@ fn shares(runtime: &Runtime, codelet: &Codelet<(ReadWrite<[f64]>,), ()>) -> Vec<
 #[test]
 fn a_device_without_double_precision_is_left_out() {
     // The last fake device is the only one that has none.
-    let runtime = with_devices("fake:15,fake:36").policy("tree-ws").workers(1).build().expect("it starts");
+    let runtime = with_devices("fake:15,fake:37").policy("tree-ws").workers(1).build().expect("it starts");
     let double = DeviceNeeds::default().double_precision();
     for policy in ["tree-ws", "tree-eager", "tree-heft", "tree-prio"] {
         runtime.default_context().swap_policy(policy).expect("it fits");
@@ -44,7 +44,7 @@ fn a_device_without_double_precision_is_left_out() {
 
 #[test]
 fn the_error_says_what_is_lacking_where_nobody_can() {
-    let runtime = with_devices("fake:36").build().expect("it starts");
+    let runtime = with_devices("fake:37").build().expect("it starts");
     let array = runtime.array(vec![1.0; 4]);
     let refused = |needs: DeviceNeeds| {
         let codelet = scale(&runtime, needs, false);
@@ -52,13 +52,13 @@ fn the_error_says_what_is_lacking_where_nobody_can() {
     };
     let double = refused(DeviceNeeds::default().double_precision());
     assert!(matches!(double, SubmitError::Unable { .. }), "{double}");
-    insta::assert_snapshot!(double, @"codelet `scale` needs double precision, which fake:36 has not, and no other worker can execute it");
+    insta::assert_snapshot!(double, @"codelet `scale` needs double precision, which fake:37 has not, and no other worker can execute it");
     let large = refused(DeviceNeeds::default().memory(3 << 20));
-    insta::assert_snapshot!(large, @"codelet `scale` needs 3 MiB on the device, and fake:36 has 1 MiB, and no other worker can execute it");
+    insta::assert_snapshot!(large, @"codelet `scale` needs 3 MiB on the device, and fake:37 has 1 MiB, and no other worker can execute it");
     let enough = DeviceNeeds::default().memory(1 << 20);
     assert_eq!(shares(&runtime, &scale(&runtime, enough, false)), [0, 20]);
     assert_eq!(shares(&runtime, &scale(&runtime, DeviceNeeds::default().memory(3 << 20), true)), [20, 0]);
-    let devices = explore_devices(&super::registry(), &"fake:16,fake:36".parse().expect("it names devices"));
+    let devices = explore_devices(&super::registry(), &"fake:16,fake:37".parse().expect("it names devices"));
     let doubles = devices.expect("they exist").into_iter().map(|device| device.info.double_precision);
     assert_eq!(doubles.collect::<Vec<bool>>(), [true, false]);
 }

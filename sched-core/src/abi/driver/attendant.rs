@@ -69,13 +69,6 @@ impl DriverCall {
         DriverCall::Unpin,
     ];
 
-    /// Whether it may rightly take as long as a kernel or a compiler does.
-    #[must_use]
-    pub const fn may_last(self) -> bool {
-        use DriverCall::*;
-        matches!(self, Open | Devices | Load | Launch | Wait | Raw)
-    }
-
     /// Name of the method.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -13,7 +13,7 @@ use crate::worker_name;
 use sched_core::WorkerId;
 use sched_graph::ContextId;
 use sched_sync::in_flight::Counts;
-use sched_tree::attendance::{Method, OverdueCall, Watch};
+use sched_tree::attendance::{OverdueCall, Watch};
 use sched_tree::{Phase, Slot};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::SeqCst;
@@ -59,15 +59,10 @@ impl StallDetector {
             |context: &ContextCore| context.config().workers.is_empty() && context.tree.fallen_back() > 0;
         let abandoned = context.is_some_and(is_abandoned);
         let is_in_tree = |call: &OverdueCall| core.roster.contexts().any(|context| context.tree.is_called_by(call));
-        let is_ours = |call: &OverdueCall| is_in_tree(call) || core.uses(&call.post);
-        let overdue: Vec<OverdueCall> = overdue.into_iter().filter(is_ours).collect();
         // A worker that is stuck in a component executes nothing: before or after a kernel, or in a push out of one. A
-        // call of a driver may be the kernel.
-        let may_last = |method| matches!(method, Method::OfDriver(call) if call.may_last());
-        let is_stuck = |worker: usize| {
-            let mut stuck = overdue.iter().filter(|call| !may_last(call.method));
-            stuck.any(|call| call.thread == worker_name(worker))
-        };
+        // call of a driver may be the kernel, or wait behind it.
+        let (stuck, others): (Vec<OverdueCall>, Vec<_>) = overdue.into_iter().partition(is_in_tree);
+        let is_stuck = |worker: usize| stuck.iter().any(|call| call.thread == worker_name(worker));
         let mut workers = core.counters.iter().enumerate();
         let executing = workers.any(|(worker, counters)| counters.is_busy() && !is_stuck(worker));
         // Tasks may wait for a worker that is there only while a thread of the program waits.
@@ -87,7 +82,8 @@ impl StallDetector {
             return None;
         }
         self.quiet += period;
-        Some(Box::new(report(core, self.quiet, overdue)))
+        let in_driver = others.into_iter().filter(|call| core.uses(&call.post));
+        Some(Box::new(report(core, self.quiet, stuck.into_iter().chain(in_driver).collect())))
     }
 }
 
