@@ -23,7 +23,7 @@ fn mistakes_are_named() {
         "found `fake:x`, expected `none` alone, `all`, or drivers like `opencl` and devices like `cuda:0`, joined by commas"
     );
     assert_eq!(refused("fke"), "there is no driver `fke`: those that were found are fake");
-    assert_eq!(refused("fake:37"), "there is no device `fake:37`: the driver `fake` has 37");
+    assert_eq!(refused("fake:38"), "there is no device `fake:38`: the driver `fake` has 38");
     let error = "fke".parse().map(|choice| Runtime::builder().registry(registry()).devices(choice).build());
     let Ok(Err(StartError::Devices(error @ DeviceError::NoDriver { .. }))) = error else { panic!("{:?}", error.err()) };
     let help = miette::Diagnostic::help(&error).expect("what to do").to_string();
