@@ -6,55 +6,85 @@ mod realise;
 use super::flows::Flows;
 use super::network::Traffic;
 use super::outlook::{NEVER, Outlook};
-use super::schedule::{Key, Schedule, Scratch, refill};
+use super::schedule::{Schedule, Scratch, comparable, refill};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What happens next, in the order of time. At one time, tasks end before others ask for data.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+/// What happens at some time.
+#[derive(Clone, Copy, Debug)]
 enum Event {
     /// A task ends.
-    End { at: u64, task: usize },
+    End { task: usize },
     /// The data of a ready task is fetched.
-    Fetch { at: u64, order: Reverse<Key>, task: usize },
+    Fetch { task: usize },
     /// The memory for data is allocated, and its transfer from another memory is requested.
-    Request { at: u64, place: usize, from: usize },
+    Request { place: usize, from: usize },
 }
 
-impl Event {
-    /// Time, and what goes first at that time.
-    fn key(self) -> (u64, u8, Reverse<Key>, usize) {
-        match self {
-            Event::End { at, task } => (at, 0, Reverse(Key(0.0)), task),
-            Event::Request { at, place, .. } => (at, 1, Reverse(Key(0.0)), place),
-            Event::Fetch { at, order, task } => (at, 2, order, task),
+/// An event among those to come: the least is the next. At one time, tasks end before transfers are requested, and
+/// these before data is fetched, for the task with the largest key first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Entry {
+    /// The time in the upper half, and what goes first at that time in the lower: one comparison decides nearly always.
+    when: u128,
+    /// The task, or the place.
+    what: u32,
+    from: u32,
+}
+
+/// What goes first at one time: ends, then requests, then all else.
+const END: u64 = 0;
+const REQUEST: u64 = 1;
+
+impl Entry {
+    fn new(at: u64, order: u64, what: usize, from: usize) -> Entry {
+        let when = u128::from(at) << 64 | u128::from(order);
+        Entry { when, what: what as u32, from: from as u32 }
+    }
+
+    fn end(at: u64, task: usize) -> Entry {
+        Entry::new(at, END, task, 0)
+    }
+
+    fn request(at: u64, place: usize, from: usize) -> Entry {
+        Entry::new(at, REQUEST, place, from)
+    }
+
+    fn fetch(at: u64, key: f64, task: usize) -> Entry {
+        Entry::new(at, (!comparable(key)).max(REQUEST + 1), task, 0)
+    }
+
+    fn at(self) -> u64 {
+        (self.when >> 64) as u64
+    }
+
+    fn event(self) -> Event {
+        let (what, from) = (self.what as usize, self.from as usize);
+        match self.when as u64 {
+            END => Event::End { task: what },
+            REQUEST => Event::Request { place: what, from },
+            _ => Event::Fetch { task: what },
         }
     }
 }
 
-/// An event in a heap, where the first one is the largest.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Entry(Event);
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Entry) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
+/// A task that waits for a lane.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Waiting {
+    /// Its key, to be compared.
+    key: u64,
+    task: Reverse<u32>,
+    /// What it takes there.
+    length: u64,
 }
 
-impl Ord for Entry {
-    fn cmp(&self, other: &Entry) -> std::cmp::Ordering {
-        other.0.key().cmp(&self.0.key())
-    }
-}
-
-/// A task and its key, by the time when its data is there.
-type Coming = (Reverse<u64>, Key, Reverse<usize>);
+/// The same, by the time when its data is there.
+type Coming = (Reverse<u64>, Waiting);
 
 /// The state of an execution, kept for reuse.
 #[derive(Default, Debug)]
 pub(super) struct Execution {
-    events: BinaryHeap<Entry>,
+    events: BinaryHeap<Reverse<Entry>>,
     traffic: Traffic,
     /// By data and memory: whether memory is allocated.
     allocated: Vec<bool>,
@@ -65,7 +95,7 @@ pub(super) struct Execution {
     /// The tasks that wait for each lane and whose data comes, by the time; and those whose data is there,
     /// by urgency.
     coming: Vec<BinaryHeap<Coming>>,
-    there: Vec<BinaryHeap<(Key, Reverse<usize>)>>,
+    there: Vec<BinaryHeap<Waiting>>,
     /// By lane: the next one in the queue.
     heads: Vec<usize>,
     /// By lane: total length of those that wait for it.
@@ -85,7 +115,7 @@ pub(super) struct Execution {
     arrived: Vec<u32>,
     complete: Vec<u32>,
     /// By lane: the tasks that wait for it and for transfers.
-    absent: Vec<Vec<u32>>,
+    absent: Vec<Vec<Waiting>>,
     /// By data and memory: when the data should arrive there, of what was asked for.
     expected: Vec<u64>,
 }
@@ -95,14 +125,13 @@ impl Schedule {
     /// task is fetched when it is ready, but not earlier than [`Outlook::lead`] before its planned start.
     pub(super) fn follow(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) {
         self.line_up(outlook, plan, scratch);
-        let earliest = |task: usize| plan.starts[task].saturating_sub(outlook.lead);
-        let order = |task: usize| Reverse(Key(-(plan.starts[task] as f64)));
-        let fetch = |task: usize, ready: u64| Event::Fetch { at: ready.max(earliest(task)), order: order(task), task };
+        let fetch = |task: usize, ready: u64| plan.fetched(outlook, task, ready);
         self.release_first(outlook, scratch, fetch);
-        while let Some(Entry(event)) = scratch.execution.events.pop() {
-            match event {
-                Event::End { at, task } => self.end(outlook, scratch, task, at, fetch),
-                Event::Fetch { at, task, .. } => {
+        while let Some(Reverse(entry)) = scratch.execution.events.pop() {
+            let at = entry.at();
+            match entry.event() {
+                Event::End { task } => self.end(outlook, scratch, task, at, fetch),
+                Event::Fetch { task } => {
                     let lane = self.lanes[task];
                     scratch.bring(outlook, task, outlook.lanes[lane].memory, at);
                     self.advance(outlook, scratch, lane);
@@ -110,6 +139,12 @@ impl Schedule {
                 Event::Request { .. } => {}
             }
         }
+    }
+
+    /// When the data of a task that is `ready` is fetched, by this plan.
+    fn fetched(&self, outlook: &Outlook, task: usize, ready: u64) -> Entry {
+        let start = self.starts[task];
+        Entry::fetch(ready.max(start.saturating_sub(outlook.lead)), -(start as f64), task)
     }
 
     /// Begins an execution in which each lane executes the tasks that it has in `plan`, in that order.
@@ -163,10 +198,10 @@ impl Schedule {
     }
 
     /// Plans the ends of the tasks that were sent, and releases those that wait for nothing.
-    fn release_first(&mut self, outlook: &Outlook, scratch: &mut Scratch, fetch: impl Fn(usize, u64) -> Event) {
+    fn release_first(&mut self, outlook: &Outlook, scratch: &mut Scratch, fetch: impl Fn(usize, u64) -> Entry) {
         for (task, lane, end) in outlook.sent.iter().copied() {
             (self.lanes[task], self.ends[task]) = (lane, end);
-            scratch.execution.events.push(Entry(Event::End { at: end, task }));
+            scratch.execution.events.push(Reverse(Entry::end(end, task)));
         }
         for task in (0..outlook.len()).filter(|task| outlook.waits[*task] == 0 && outlook.is_open(*task)) {
             self.release(outlook, scratch, task, outlook.now, &fetch);
@@ -179,22 +214,22 @@ impl Schedule {
         scratch: &mut Scratch,
         task: usize,
         now: u64,
-        fetch: &impl Fn(usize, u64) -> Event,
+        fetch: &impl Fn(usize, u64) -> Entry,
     ) {
-        let event = if outlook.works[task] {
+        let entry = if outlook.works[task] {
             fetch(task, now)
         } else {
             (self.starts[task], self.ends[task]) = (now, now);
-            Event::End { at: now, task }
+            Entry::end(now, task)
         };
-        scratch.execution.events.push(Entry(event));
+        scratch.execution.events.push(Reverse(entry));
     }
 
     /// Begins a task. Returns its end.
     fn start(&mut self, outlook: &Outlook, execution: &mut Execution, task: usize, lane: usize, start: u64) -> u64 {
         let end = start + outlook.length(task, lane);
         (self.starts[task], self.ends[task]) = (start, end);
-        execution.events.push(Entry(Event::End { at: end, task }));
+        execution.events.push(Reverse(Entry::end(end, task)));
         end
     }
 
@@ -205,7 +240,7 @@ impl Schedule {
         scratch: &mut Scratch,
         task: usize,
         now: u64,
-        fetch: impl Fn(usize, u64) -> Event,
+        fetch: impl Fn(usize, u64) -> Entry,
     ) {
         self.end = self.end.max(now);
         if outlook.works[task] {
@@ -253,5 +288,29 @@ impl Scratch {
             }
         }
         self.execution.arrivals[task] = latest;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_at_one_time_has_an_order() {
+        let events = [
+            Entry::fetch(6, f64::INFINITY, 9),
+            Entry::end(7, 4),
+            Entry::request(7, 3, 2),
+            Entry::fetch(7, f64::INFINITY, 8),
+            Entry::fetch(7, 1.0, 1),
+            Entry::fetch(7, 1.0, 2),
+            Entry::fetch(7, -0.0, 3),
+            Entry::fetch(7, 0.0, 4),
+            Entry::fetch(7, f64::NEG_INFINITY, 0),
+            Entry::end(8, 0),
+        ];
+        assert!(events.is_sorted() && events.iter().all(|entry| (6..=8).contains(&entry.at())));
+        assert!(matches!(events[2].event(), Event::Request { place: 3, from: 2 }));
+        assert!(matches!((events[1].event(), events[8].event()), (Event::End { task: 4 }, Event::Fetch { task: 0 })));
     }
 }

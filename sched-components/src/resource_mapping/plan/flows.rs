@@ -67,6 +67,8 @@ pub(super) struct Flows {
     active: Vec<Active>,
     /// Whether speeds are to be computed again.
     changed: bool,
+    /// What [`next`](Self::next) has found, while time stands still and nothing begins or ends.
+    upcoming: Option<u64>,
     /// Scratch: by link.
     shares: Vec<Share>,
     used: Vec<usize>,
@@ -85,6 +87,7 @@ impl Clone for Flows {
         self.channels.clone_from(&other.channels);
         self.active.clone_from(&other.active);
         self.changed = other.changed;
+        self.upcoming = other.upcoming;
         self.shares.clone_from(&other.shares);
     }
 }
@@ -128,18 +131,32 @@ impl Flows {
         channel.first = next;
         let opens = self.now.saturating_add(network.latency(pair));
         let pair = pair as u32;
+        self.upcoming = None;
         self.active.push(Active { pair, transfer, opens, is_open: false, left: bytes, speed: 0.0 });
     }
 
     /// When the next transfer arrives or begins to flow, if nothing is requested before.
+    #[inline]
     pub(super) fn next(&mut self, network: &Network) -> u64 {
+        if let Some(upcoming) = self.upcoming {
+            return upcoming;
+        }
+        let next = self.find_next(network);
+        self.upcoming = Some(next);
+        next
+    }
+
+    fn find_next(&mut self, network: &Network) -> u64 {
         if std::mem::take(&mut self.changed) {
             self.share(network);
         }
         let mut next = u64::MAX;
         for active in &self.active {
             let at = if active.is_open {
-                self.now.saturating_add((active.left.max(0.0) / active.speed).ceil() as u64)
+                let nanos = active.left.max(0.0) / active.speed;
+                // Rounded up, without the call that `ceil` is on processors of any age.
+                let whole = nanos as u64;
+                self.now.saturating_add(whole).saturating_add(u64::from((whole as f64) < nanos))
             } else {
                 active.opens
             };
@@ -151,6 +168,7 @@ impl Flows {
     /// Lets time pass until [`next`](Self::next), and calls `arrived` for each place where something arrives.
     pub(super) fn arrive(&mut self, network: &Network, at: u64, mut arrived: impl FnMut(u32)) {
         self.pass(at);
+        self.upcoming = None;
         let mut index = 0;
         while let Some(active) = self.active.get_mut(index) {
             if !active.is_open {
@@ -210,6 +228,7 @@ impl Flows {
                 active.left -= active.speed * passed;
             }
             self.now = now;
+            self.upcoming = None;
         }
     }
 

@@ -5,7 +5,7 @@
 //! multiprocessing timing anomalies*, 1969.)
 
 use super::outlook::Outlook;
-use super::schedule::{Key, Schedule, Scratch, Taste};
+use super::schedule::{Schedule, Scratch, Taste, comparable};
 use std::cmp::Reverse;
 
 impl Outlook {
@@ -29,7 +29,7 @@ impl Schedule {
         ending.clear();
         idle.clear();
         idle.extend(outlook.lanes.iter().enumerate().map(|(lane, of)| Reverse((of.free.max(outlook.now), lane))));
-        let entry = |task: usize| (Key(taste.keys[task]), Reverse(task));
+        let entry = |task: usize| (comparable(taste.keys[task]), Reverse(task as u32));
         for task in (0..outlook.len()).filter(|task| outlook.waits[*task] == 0) {
             match outlook.is_open(task) && outlook.works[task] {
                 true => ready.push(entry(task)),
@@ -57,6 +57,7 @@ impl Schedule {
             }
             while let Some(Reverse((_, lane))) = idle.peek().copied().filter(|Reverse((free, _))| *free <= now) {
                 let Some((_, Reverse(task))) = ready.pop() else { break };
+                let task = task as usize;
                 let end = now + outlook.length(task, lane);
                 (self.lanes[task], self.starts[task], self.ends[task]) = (lane, now, end);
                 ending.push(Reverse((end, task)));

@@ -63,7 +63,9 @@ pub(super) struct Outlook {
     pub(super) sequences: Vec<u64>,
     /// One past the last task of the window.
     pub(super) end: u64,
-    /// Length of each task on each lane.
+    /// By task: its row in `lengths`. Few rows for many tasks stay in the processor's cache.
+    pub(super) rows: Vec<u32>,
+    /// By row: the length on each lane.
     pub(super) lengths: Vec<u64>,
     /// The kind of each task: tasks of one kind have equal lengths on every lane.
     pub(super) kinds: Vec<usize>,
@@ -135,8 +137,8 @@ struct Builder<'a> {
     view: &'a View<'a>,
     /// Numbers of the kinds of tasks, by their lengths on each lane.
     kinds: &'a mut BTreeMap<Vec<u64>, usize>,
-    /// The lengths of each kind with what was learnt.
-    corrected: BTreeMap<usize, Vec<u64>>,
+    /// The row of each kind: its lengths with what was learnt.
+    rows: BTreeMap<usize, u32>,
     outlook: Outlook,
     sent: BTreeMap<u64, &'a Sent>,
     tasks: Vec<SubmittedTask>,
@@ -180,7 +182,12 @@ impl Outlook {
     }
 
     pub(super) fn length(&self, task: usize, lane: usize) -> u64 {
-        self.lengths[task * self.lanes.len() + lane]
+        self.lengths[self.rows[task] as usize * self.lanes.len() + lane]
+    }
+
+    /// Length of a task on each lane.
+    pub(super) fn lengths(&self, task: usize) -> &[u64] {
+        &self.lengths[self.rows[task] as usize * self.lanes.len()..][..self.lanes.len()]
     }
 
     /// Whether a task is still to be sent.
@@ -226,10 +233,10 @@ impl Outlook {
     /// The upward rank of each task: the longest path from its start to the end of all tasks. `cost` maps a task's
     /// lengths to one figure.
     pub(super) fn ranks(&self, cost: impl Fn(&[u64]) -> f64) -> Vec<f64> {
-        let lanes = self.lanes.len();
+        let costs: Vec<f64> = self.lengths.chunks(self.lanes.len().max(1)).map(cost).collect();
         let mut ranks = vec![0.0_f64; self.len()];
         for task in (0..self.len()).rev() {
-            let own = if self.works[task] { cost(&self.lengths[task * lanes..][..lanes]) } else { 0.0 };
+            let own = if self.works[task] { costs[self.rows[task] as usize] } else { 0.0 };
             ranks[task] = own + self.successors(task).iter().map(|next| ranks[*next]).fold(0.0, f64::max);
         }
         ranks
@@ -244,7 +251,7 @@ impl<'a> Builder<'a> {
         Builder {
             view,
             kinds,
-            corrected: BTreeMap::new(),
+            rows: BTreeMap::new(),
             outlook: Outlook {
                 now: node.now().as_nanos(),
                 lanes,
@@ -281,21 +288,24 @@ impl<'a> Builder<'a> {
         };
         let expected: Vec<u64> = self.view.lanes.iter().map(length).collect();
         let next = self.kinds.len();
-        let corrected = |mut lengths: Vec<u64>, kind| {
-            for (lane, length) in lengths.iter_mut().enumerate().filter(|(_, length)| **length != NEVER) {
-                let corrected = *length as f64 * self.view.experience.factor(kind, lane, self.view.lanes);
-                *length = (corrected as u64).min(LONGEST);
-            }
-            lengths
-        };
         let kind = *self.kinds.entry(expected.clone()).or_insert(next);
-        let lengths = self.corrected.entry(kind).or_insert_with(|| corrected(expected, kind)).clone();
-        let owner = self.owner(sequence, &lengths);
+        let next = self.rows.len() as u32;
+        let row = *self.rows.entry(kind).or_insert(next);
+        if row == next {
+            let corrected = |(lane, length)| match length {
+                NEVER => NEVER,
+                _ => ((length as f64 * self.view.experience.factor(kind, lane, self.view.lanes)) as u64).min(LONGEST),
+            };
+            self.outlook.lengths.extend(expected.into_iter().enumerate().map(corrected));
+        }
+        self.outlook.rows.push(row);
+        let lengths = self.outlook.lengths(number);
+        let owner = self.owner(sequence, lengths);
+        let works = !task.passes && lengths.iter().any(|length| *length != NEVER);
         let outlook = &mut self.outlook;
         outlook.owners.push(owner);
         outlook.sequences.push(sequence);
-        outlook.works.push(!task.passes && lengths.iter().any(|length| *length != NEVER));
-        outlook.lengths.extend(&lengths);
+        outlook.works.push(works);
         outlook.kinds.push(kind);
         outlook.is_sent.push(under_way.is_some());
         if let Some(sent) = under_way {

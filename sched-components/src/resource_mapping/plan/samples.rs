@@ -45,6 +45,9 @@ impl Samples {
 fn disturbed(outlook: &Outlook, spread: f64, dice: &mut Dice) -> Outlook {
     let mut disturbed = outlook.clone();
     let mut factor = || (spread * dice.normal()).exp();
+    // Each task has a row of its own here.
+    disturbed.rows = (0..outlook.rows.len() as u32).collect();
+    disturbed.lengths = (0..outlook.rows.len()).flat_map(|task| outlook.lengths(task)).copied().collect();
     for lengths in disturbed.lengths.chunks_mut(outlook.lanes.len().max(1)) {
         let factors: Vec<f64> = (0..outlook.classes).map(|_| factor()).collect();
         for (length, lane) in lengths.iter_mut().zip(&outlook.lanes).filter(|(length, _)| **length != NEVER) {
@@ -70,7 +73,7 @@ mod tests {
             |number: u32, class| Lane { worker: WorkerId(number), child: Child(number), memory: 0, class, free: 0 };
         let mut outlook = Outlook::default();
         (outlook.lanes, outlook.classes) = (vec![lane(0, 0), lane(1, 0), lane(2, 1)], 2);
-        outlook.lengths = [1_000_000, 1_000_000, NEVER].repeat(2000);
+        (outlook.rows, outlook.lengths) = (vec![0; 2000], vec![1_000_000, 1_000_000, NEVER]);
         outlook.sent = vec![(0, 0, 500)];
         let drawn = disturbed(&outlook, 0.2, &mut Dice(1));
         let logs: Vec<f64> = drawn.lengths.chunks(3).map(|task| (task[0] as f64 / 1e6).ln()).collect();

@@ -2,6 +2,7 @@
 
 use super::execution::Execution;
 use super::outlook::{NEVER, Outlook};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// A plan.
@@ -36,18 +37,45 @@ pub(super) struct Taste {
     pub(super) late: bool,
 }
 
+/// What one task prefers.
+pub(super) struct Leanings<'a> {
+    outlook: &'a Outlook,
+    task: usize,
+    owned: Option<f64>,
+    lengths: &'a [u64],
+    /// By class.
+    of_kind: &'a [f64],
+    of_task: &'a [f64],
+}
+
 impl Taste {
-    /// The tolerated delay of a task elsewhere, in nanoseconds, and whether the lane may execute it at all.
-    pub(super) fn leaning(&self, outlook: &Outlook, task: usize, lane: usize) -> Option<f64> {
-        let length = outlook.length(task, lane);
-        let is_out = |most| !outlook.is_with_owner(task, lane, most);
+    /// The preferences of a task.
+    #[inline]
+    pub(super) fn of<'a>(&'a self, outlook: &'a Outlook, task: usize) -> Leanings<'a> {
+        let classes = outlook.classes;
+        Leanings {
+            outlook,
+            task,
+            owned: self.owned,
+            lengths: outlook.lengths(task),
+            of_kind: &self.by_kind[outlook.kinds[task] * classes..][..classes],
+            of_task: &self.by_task[task * classes..][..classes],
+        }
+    }
+}
+
+impl Leanings<'_> {
+    /// The length of the task on a lane, and the tolerated delay elsewhere, in nanoseconds; `None` if the lane may not
+    /// execute it at all.
+    #[inline]
+    pub(super) fn to(&self, lane: usize) -> Option<(u64, f64)> {
+        let length = self.lengths[lane];
+        let is_out = |most| !self.outlook.is_with_owner(self.task, lane, most);
         if length == NEVER || self.owned.is_some_and(is_out) {
             return None;
         }
-        let class = outlook.lanes[lane].class;
-        let leaning =
-            self.by_kind[outlook.kinds[task] * outlook.classes + class] + self.by_task[task * outlook.classes + class];
-        Some(leaning * length as f64)
+        let class = self.outlook.lanes[lane].class;
+        Some((length, (self.of_kind[class] + self.of_task[class]) * length as f64))
     }
 }
 
@@ -56,10 +84,10 @@ impl Taste {
 pub(super) struct Scratch {
     pub(super) waits: Vec<u32>,
     /// Tasks by their keys.
-    pub(super) heap: BinaryHeap<(Key, std::cmp::Reverse<usize>)>,
+    pub(super) heap: BinaryHeap<(u64, Reverse<u32>)>,
     /// Tasks that have been placed, by their ends; and lanes, by when they are free.
-    pub(super) ending: BinaryHeap<std::cmp::Reverse<(u64, usize)>>,
-    pub(super) idle: BinaryHeap<std::cmp::Reverse<(u64, usize)>>,
+    pub(super) ending: BinaryHeap<Reverse<(u64, usize)>>,
+    pub(super) idle: BinaryHeap<Reverse<(u64, usize)>>,
     /// The idle intervals of each lane, in order.
     gaps: Vec<Vec<(u64, u64)>>,
     pub(super) copies: Vec<u64>,
@@ -75,28 +103,26 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Sets when the data that `task` reads can be in each memory, if its transfers start at `ready`.
-    fn find_arrivals(&mut self, outlook: &Outlook, task: usize, ready: u64) {
-        let memories = outlook.memories;
-        for to in 0..memories {
-            let (mut latest, mut haul) = (ready, 0);
-            for used in outlook.uses(task).iter().filter(|used| used.reads) {
-                let copies = &self.copies[used.data * memories..][..memories];
-                if copies[to] != NEVER {
-                    latest = latest.max(copies[to]);
-                    continue;
-                }
-                let there = copies.iter().enumerate().filter(|(_, copy)| **copy != NEVER);
-                let ways = there.map(|(from, copy)| {
-                    let length = outlook.transfer(used.data, from, to);
-                    ((*copy).max(ready) + length, length)
-                });
-                if let Some((arrival, length)) = ways.min() {
-                    (latest, haul) = (latest.max(arrival), haul + length);
-                }
+    /// When the data that `task` reads can be in a memory, if its transfers start at `ready` and meet no others, and how
+    /// long these take.
+    fn arrival_alone(&self, outlook: &Outlook, task: usize, to: usize, ready: u64) -> (u64, u64) {
+        let (mut latest, mut haul) = (ready, 0);
+        for used in outlook.uses(task).iter().filter(|used| used.reads) {
+            let copies = &self.copies[used.data * outlook.memories..][..outlook.memories];
+            if copies[to] != NEVER {
+                latest = latest.max(copies[to]);
+                continue;
             }
-            (self.arrivals[to], self.hauls[to]) = (latest, haul);
+            let there = copies.iter().enumerate().filter(|(_, copy)| **copy != NEVER);
+            let ways = there.map(|(from, copy)| {
+                let length = outlook.transfer(used.data, from, to);
+                ((*copy).max(ready) + length, length)
+            });
+            if let Some((arrival, length)) = ways.min() {
+                (latest, haul) = (latest.max(arrival), haul + length);
+            }
         }
+        (latest, haul)
     }
 }
 
@@ -114,22 +140,11 @@ fn occupy(gaps: &mut Vec<(u64, u64)>, gap: usize, start: u64, end: u64) {
     }
 }
 
-/// A float with a total order.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Key(pub(super) f64);
-
-impl Eq for Key {}
-
-impl PartialOrd for Key {
-    fn partial_cmp(&self, other: &Key) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Key {
-    fn cmp(&self, other: &Key) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
+/// A key as a number that is larger where the key is: compared in one step.
+pub(super) fn comparable(key: f64) -> u64 {
+    // Negative ones the other way round, below the others; and there is one zero.
+    let bits = (key + 0.0).to_bits();
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
 }
 
 pub(super) fn refill<T: Clone>(list: &mut Vec<T>, len: usize, value: T) {
@@ -174,9 +189,10 @@ impl Schedule {
         self.place_sent(outlook, &mut scratch.copies);
         outlook.squads.begin(&mut scratch.used);
         scratch.heap.clear();
-        let entry = |task: usize| (Key(taste.keys[task]), std::cmp::Reverse(task));
+        let entry = |task: usize| (comparable(taste.keys[task]), Reverse(task as u32));
         scratch.heap.extend((0..outlook.len()).filter(|task| outlook.waits[*task] == 0).map(entry));
-        while let Some((_, std::cmp::Reverse(task))) = scratch.heap.pop() {
+        while let Some((_, Reverse(task))) = scratch.heap.pop() {
+            let task = task as usize;
             let ready = scratch.ready[task];
             if outlook.is_open(task) {
                 if outlook.works[task] {
@@ -207,26 +223,37 @@ impl Schedule {
         ready: u64,
         scratch: &mut Scratch,
     ) {
-        scratch.find_arrivals(outlook, task, ready);
-        let mut best = (f64::INFINITY, 0, 0, 0);
+        scratch.arrivals.fill(NEVER);
+        let (mut best, leanings) = ((f64::INFINITY, 0, 0, 0), taste.of(outlook, task));
         let free = fixed.is_none().then(|| outlook.squads.candidates(&scratch.used));
         for number in free.into_iter().flatten().chain(fixed.map(|fixed| fixed[task])) {
             let lane = &outlook.lanes[number];
             let leaning = match fixed {
                 // Whether it may leave the owner of its data depends on lengths, and more is known of them by now.
-                Some(_) => Some(0.0),
-                None => taste.leaning(outlook, task, number),
+                Some(_) => Some((outlook.length(task, number), 0.0)),
+                None => leanings.to(number),
             };
-            let Some(leaning) = leaning else { continue };
-            let length = outlook.length(task, number);
-            let arrival = scratch.arrivals[lane.memory];
+            let Some((length, leaning)) = leaning else { continue };
+            let score = |start: u64, haul: f64| (start + length - outlook.now) as f64 + leaning + haul;
+            let earliest = scratch.gaps[number].first().map_or(ready, |(from, _)| ready.max(*from));
+            // Mostly the lane alone is too late, and when the data is there need not be known.
+            if score(earliest, 0.0) >= best.0 {
+                continue;
+            }
+            if scratch.arrivals[lane.memory] == NEVER {
+                let (arrival, haul) = scratch.arrival_alone(outlook, task, lane.memory, ready);
+                (scratch.arrivals[lane.memory], scratch.hauls[lane.memory]) = (arrival, haul);
+            }
+            let (arrival, haul) = (scratch.arrivals[lane.memory], taste.haul * scratch.hauls[lane.memory] as f64);
+            if score(earliest.max(arrival), haul) >= best.0 {
+                continue;
+            }
             let gaps = &scratch.gaps[number];
             let first = gaps.partition_point(|(_, to)| *to <= arrival);
             let fits = |(from, to): &(u64, u64)| (*from).max(arrival).saturating_add(length) <= *to;
             let Some(gap) = gaps[first..].iter().position(fits).map(|gap| gap + first) else { continue };
             let start = gaps[gap].0.max(arrival);
-            let haul = taste.haul * scratch.hauls[lane.memory] as f64;
-            let score = (start + length - outlook.now) as f64 + leaning + haul;
+            let score = score(start, haul);
             if score < best.0 {
                 best = (score, number, start, gap);
             }
@@ -249,7 +276,7 @@ impl Schedule {
         refill(&mut scratch.free, outlook.lanes.len(), self.end);
         scratch.order.clear();
         scratch.order.extend(0..outlook.len());
-        scratch.order.sort_unstable_by_key(|task| std::cmp::Reverse((self.ends[*task], self.starts[*task], *task)));
+        scratch.order.sort_unstable_by_key(|task| Reverse((self.ends[*task], self.starts[*task], *task)));
         for task in scratch.order.iter().copied() {
             let end = outlook.successors(task).iter().map(|next| latest[*next]).fold(self.end, u64::min);
             latest[task] = end;
@@ -271,6 +298,22 @@ impl Outlook {
             let copies = &mut copies[used.data * self.memories..][..self.memories];
             copies.fill(NEVER);
             copies[memory] = end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn keys_compare_as_the_numbers_that_they_are(a in prop::num::f64::ANY, b in -3..3_i8) {
+            prop_assume!(!a.is_nan());
+            for (a, b) in [(a, f64::from(b)), (f64::from(b), a), (a, -a), (a, a)] {
+                prop_assert_eq!(Some(comparable(a).cmp(&comparable(b))), a.partial_cmp(&b));
+            }
         }
     }
 }

@@ -1,9 +1,9 @@
 //! A plan that is made by its execution.
 
 use super::realise::{Next, UNASKED};
-use super::{Event, Execution};
+use super::{Entry, Event, Execution, Waiting};
 use crate::resource_mapping::plan::outlook::{NEVER, Outlook};
-use crate::resource_mapping::plan::schedule::{Key, Schedule, Scratch, Taste, refill};
+use crate::resource_mapping::plan::schedule::{Schedule, Scratch, Taste, comparable, refill};
 use std::cmp::Reverse;
 
 /// Maximum number of tasks in a queue of which only the more urgent ones count as work ahead of another.
@@ -31,7 +31,7 @@ impl Schedule {
         for (busy, lane) in scratch.execution.busy.iter_mut().zip(&outlook.lanes) {
             *busy = lane.free > outlook.now;
         }
-        let fetch = |task: usize, ready: u64| Event::Fetch { at: ready, order: Reverse(Key(taste.keys[task])), task };
+        let fetch = |task: usize, ready: u64| Entry::fetch(ready, taste.keys[task], task);
         self.release_first(outlook, scratch, fetch);
         loop {
             match scratch.next(outlook, shares, most) {
@@ -40,8 +40,8 @@ impl Schedule {
                     self.end = NEVER;
                     break;
                 }
-                Next::Arrival(at) => self.receive_any(outlook, taste, scratch, at),
-                Next::Event(Event::End { at, task }) => {
+                Next::Arrival(at) => self.receive_any(outlook, scratch, at),
+                Next::Event(at, Event::End { task }) => {
                     self.end(outlook, scratch, task, at, fetch);
                     let lane = self.lanes[task];
                     if outlook.works[task] && scratch.free[lane] <= at {
@@ -49,8 +49,8 @@ impl Schedule {
                         self.start_best(outlook, scratch, lane, at);
                     }
                 }
-                Next::Event(Event::Fetch { at, task, .. }) => self.place(outlook, taste, scratch, task, at),
-                Next::Event(Event::Request { at, place, from }) => scratch.request(outlook, place, from, at),
+                Next::Event(at, Event::Fetch { task }) => self.place(outlook, taste, scratch, task, at),
+                Next::Event(at, Event::Request { place, from }) => scratch.request(outlook, place, from, at),
             }
         }
     }
@@ -60,7 +60,8 @@ impl Schedule {
         let lane = scratch.best_lane(outlook, taste, task, now);
         outlook.squads.note_use(lane, &mut scratch.used);
         self.lanes[task] = lane;
-        scratch.execution.backlog[lane] += outlook.length(task, lane);
+        let length = outlook.length(task, lane);
+        scratch.execution.backlog[lane] += length;
         let memory = outlook.lanes[lane].memory;
         if taste.shares && outlook.has_links() {
             scratch.ask_ahead(outlook, task, memory, now);
@@ -68,10 +69,11 @@ impl Schedule {
             scratch.bring(outlook, task, memory, now);
         }
         let arrival = scratch.execution.arrivals[task];
+        let waiting = Waiting { key: comparable(taste.keys[task]), task: Reverse(task as u32), length };
         if arrival == NEVER {
-            scratch.execution.absent[lane].push(task as u32);
+            scratch.execution.absent[lane].push(waiting);
         } else {
-            scratch.execution.coming[lane].push((Reverse(arrival), Key(taste.keys[task]), Reverse(task)));
+            scratch.execution.coming[lane].push((Reverse(arrival), waiting));
             if !scratch.execution.busy[lane] || scratch.free[lane] <= now {
                 self.start_best(outlook, scratch, lane, now);
             }
@@ -79,14 +81,14 @@ impl Schedule {
     }
 
     /// Takes note of transfers that arrive at `now`, and lets lanes begin the tasks that waited for them.
-    fn receive_any(&mut self, outlook: &Outlook, taste: &Taste, scratch: &mut Scratch, now: u64) {
+    fn receive_any(&mut self, outlook: &Outlook, scratch: &mut Scratch, now: u64) {
         let mut complete = std::mem::take(&mut scratch.execution.complete);
         scratch.receive(outlook, now, &mut complete);
-        for task in complete.iter().map(|task| *task as usize) {
-            let lane = self.lanes[task];
-            let execution = &mut scratch.execution;
-            execution.absent[lane].retain(|other| *other as usize != task);
-            execution.coming[lane].push((Reverse(execution.arrivals[task]), Key(taste.keys[task]), Reverse(task)));
+        for task in &complete {
+            let lane = self.lanes[*task as usize];
+            let Execution { absent, coming, arrivals, .. } = &mut scratch.execution;
+            let Some(at) = absent[lane].iter().position(|waiting| waiting.task.0 == *task) else { continue };
+            coming[lane].push((Reverse(arrivals[*task as usize]), absent[lane].swap_remove(at)));
         }
         for task in complete.drain(..) {
             let lane = self.lanes[task as usize];
@@ -101,13 +103,14 @@ impl Schedule {
     fn start_best(&mut self, outlook: &Outlook, scratch: &mut Scratch, lane: usize, now: u64) {
         let Scratch { execution, free, .. } = scratch;
         let (coming, there) = (&mut execution.coming[lane], &mut execution.there[lane]);
-        while let Some((_, key, task)) = coming.peek().copied().filter(|(Reverse(at), ..)| *at <= now) {
+        while let Some((_, waiting)) = coming.peek().copied().filter(|(Reverse(at), _)| *at <= now) {
             coming.pop();
-            there.push((key, task));
+            there.push(waiting);
         }
-        let first = there.pop().map(|(_, Reverse(task))| task);
-        let Some(task) = first.or_else(|| coming.pop().map(|(.., Reverse(task))| task)) else { return };
-        execution.backlog[lane] -= outlook.length(task, lane);
+        let first = there.pop().or_else(|| coming.pop().map(|(_, waiting)| waiting));
+        let Some(Waiting { task: Reverse(task), length, .. }) = first else { return };
+        let task = task as usize;
+        execution.backlog[lane] -= length;
         execution.busy[lane] = true;
         let start = execution.arrivals[task].max(now);
         free[lane] = self.start(outlook, execution, task, lane, start);
@@ -131,48 +134,63 @@ impl Scratch {
 
     /// The lane on which a task that is ready ends first, apart from the preferences.
     fn best_lane(&mut self, outlook: &Outlook, taste: &Taste, task: usize, now: u64) -> usize {
-        let memories = outlook.memories;
-        for to in 0..memories {
-            let (mut latest, mut haul) = (now, 0);
-            for used in outlook.uses(task).iter().filter(|used| used.reads) {
-                let copy = self.copies[used.data * memories + to];
-                if copy != NEVER {
-                    latest = latest.max(copy);
-                } else if taste.shares
-                    && outlook.has_links()
-                    && self.execution.asked[used.data * memories + to] != UNASKED
-                {
-                    latest = latest.max(self.execution.expected[used.data * memories + to]);
-                } else if let Some(from) = self.source(outlook, used.data, to, now) {
-                    let length = outlook.transfer(used.data, from, to);
-                    let at = now.max(self.copies[used.data * memories + from]);
-                    latest = latest.max(outlook.network.end(&self.execution.traffic, from, to, at, length));
-                    haul += length;
-                }
-            }
-            (self.arrivals[to], self.hauls[to]) = (latest, haul);
-        }
+        self.arrivals.fill(NEVER);
+        let (key, leanings) = (comparable(taste.keys[task]), taste.of(outlook, task));
         let mut best = (f64::INFINITY, 0);
         for number in outlook.squads.candidates(&self.used) {
-            let lane = &outlook.lanes[number];
-            let Some(leaning) = taste.leaning(outlook, task, number) else { continue };
-            let Execution { coming, there, absent, .. } = &self.execution;
-            let (coming, there, absent) = (&coming[number], &there[number], &absent[number]);
-            let ahead = if coming.len() + there.len() + absent.len() > MOST_COMPARED {
-                self.execution.backlog[number]
-            } else {
-                let waiting = coming.iter().map(|(.., task)| task.0).chain(there.iter().map(|(_, task)| task.0));
-                let waiting = waiting.chain(absent.iter().map(|task| *task as usize));
-                let before = waiting.filter(|other| taste.keys[*other] >= taste.keys[task]);
-                before.map(|other| outlook.length(other, number)).sum()
-            };
-            let start = (self.free[number].max(now) + ahead).max(self.arrivals[lane.memory]);
-            let haul = taste.haul * self.hauls[lane.memory] as f64;
-            let score = (start - outlook.now + outlook.length(task, number)) as f64 + leaning + haul;
+            let Some((length, leaning)) = leanings.to(number) else { continue };
+            let score = |start: u64, haul: f64| (start - outlook.now + length) as f64 + leaning + haul;
+            let (free, memory) = (self.free[number].max(now), outlook.lanes[number].memory);
+            // Mostly the lane alone is too late, or its memory, and the rest need not be known.
+            if score(free, 0.0) >= best.0 {
+                continue;
+            }
+            if self.arrivals[memory] == NEVER {
+                (self.arrivals[memory], self.hauls[memory]) = self.arrival(outlook, taste, task, memory, now);
+            }
+            let (arrival, haul) = (self.arrivals[memory], taste.haul * self.hauls[memory] as f64);
+            if score(free.max(arrival), haul) >= best.0 {
+                continue;
+            }
+            let score = score((free + self.work_ahead(number, key)).max(arrival), haul);
             if score < best.0 {
                 best = (score, number);
             }
         }
         best.1
+    }
+
+    /// When the data that a task reads can be in a memory, if its transfers start `now`, and how long these take.
+    fn arrival(&self, outlook: &Outlook, taste: &Taste, task: usize, to: usize, now: u64) -> (u64, u64) {
+        let memories = outlook.memories;
+        let asks = taste.shares && outlook.has_links();
+        let (mut latest, mut haul) = (now, 0);
+        for used in outlook.uses(task).iter().filter(|used| used.reads) {
+            let place = used.data * memories + to;
+            let copy = self.copies[place];
+            if copy != NEVER {
+                latest = latest.max(copy);
+            } else if asks && self.execution.asked[place] != UNASKED {
+                latest = latest.max(self.execution.expected[place]);
+            } else if let Some(from) = self.source(outlook, used.data, to, now) {
+                let length = outlook.transfer(used.data, from, to);
+                let at = now.max(self.copies[used.data * memories + from]);
+                latest = latest.max(outlook.network.end(&self.execution.traffic, from, to, at, length));
+                haul += length;
+            }
+        }
+        (latest, haul)
+    }
+
+    /// Total length of what waits for a lane and comes before a task with this key.
+    fn work_ahead(&self, lane: usize, key: u64) -> u64 {
+        let Execution { coming, there, absent, backlog, .. } = &self.execution;
+        let (coming, there, absent) = (&coming[lane], &there[lane], &absent[lane]);
+        if coming.len() + there.len() + absent.len() > MOST_COMPARED {
+            return backlog[lane];
+        }
+        let before = |other: &Waiting| if other.key >= key { other.length } else { 0 };
+        let coming: u64 = coming.iter().map(|(_, waiting)| before(waiting)).sum();
+        coming + there.iter().chain(absent).map(before).sum::<u64>()
     }
 }

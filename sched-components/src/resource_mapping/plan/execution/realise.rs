@@ -3,7 +3,7 @@
 use super::{Entry, Event, Execution};
 use crate::resource_mapping::plan::flows::NOWHERE;
 use crate::resource_mapping::plan::outlook::{NEVER, Outlook};
-use crate::resource_mapping::plan::schedule::{Key, Schedule, Scratch, refill};
+use crate::resource_mapping::plan::schedule::{Schedule, Scratch, refill};
 use std::cmp::Reverse;
 
 /// Nobody has asked for the data there.
@@ -19,7 +19,7 @@ pub(super) enum Next {
     Late,
     /// Transfers arrive.
     Arrival(u64),
-    Event(Event),
+    Event(u64, Event),
 }
 
 impl Schedule {
@@ -34,9 +34,7 @@ impl Schedule {
     ) {
         self.line_up(outlook, plan, scratch);
         scratch.begin_flows(outlook);
-        let earliest = |task: usize| plan.starts[task].saturating_sub(outlook.lead);
-        let order = |task: usize| Reverse(Key(-(plan.starts[task] as f64)));
-        let fetch = |task: usize, ready: u64| Event::Fetch { at: ready.max(earliest(task)), order: order(task), task };
+        let fetch = |task: usize, ready: u64| plan.fetched(outlook, task, ready);
         self.release_first(outlook, scratch, fetch);
         loop {
             match scratch.next(outlook, true, most) {
@@ -46,12 +44,12 @@ impl Schedule {
                     break;
                 }
                 Next::Arrival(at) => self.receive(outlook, scratch, at),
-                Next::Event(Event::End { at, task }) => self.end(outlook, scratch, task, at, fetch),
-                Next::Event(Event::Fetch { at, task, .. }) => {
+                Next::Event(at, Event::End { task }) => self.end(outlook, scratch, task, at, fetch),
+                Next::Event(at, Event::Fetch { task }) => {
                     scratch.ask(outlook, task, outlook.lanes[self.lanes[task]].memory, at);
                     self.advance(outlook, scratch, self.lanes[task]);
                 }
-                Next::Event(Event::Request { at, place, from }) => scratch.request(outlook, place, from, at),
+                Next::Event(at, Event::Request { place, from }) => scratch.request(outlook, place, from, at),
             }
         }
     }
@@ -79,7 +77,7 @@ impl Scratch {
     /// What happens next until `most`, among transfers too if they share links.
     pub(super) fn next(&mut self, outlook: &Outlook, shares: bool, most: u64) -> Next {
         let Execution { events, flows, .. } = &mut self.execution;
-        let event = events.peek().map_or(NEVER, |Entry(event)| event.key().0);
+        let event = events.peek().map_or(NEVER, |Reverse(entry)| entry.at());
         let arrival = if shares { flows.next(&outlook.network) } else { NEVER };
         let at = event.min(arrival);
         if at == NEVER {
@@ -89,7 +87,7 @@ impl Scratch {
         } else if arrival <= event {
             Next::Arrival(arrival)
         } else {
-            events.pop().map_or(Next::Nothing, |Entry(event)| Next::Event(event))
+            events.pop().map_or(Next::Nothing, |Reverse(entry)| Next::Event(event, entry.event()))
         }
     }
 
@@ -147,7 +145,7 @@ impl Scratch {
             if first == UNASKED {
                 let Some(from) = self.source(outlook, used.data, to, now) else { continue };
                 if allocated > now {
-                    self.execution.events.push(Entry(Event::Request { at: allocated, place, from }));
+                    self.execution.events.push(Reverse(Entry::request(allocated, place, from)));
                 } else {
                     self.request(outlook, place, from, now);
                 }
