@@ -4,7 +4,7 @@ use super::hints::GRAPH;
 use super::reports;
 use super::streams::STREAM;
 use super::task_options::TaskOptions;
-use super::values::{positive, seconds, share};
+use super::values::{number_bytes, positive, seconds, share};
 use miette::miette;
 use sched_graph::{AccessMode, Dependencies, TaskGraph, generate, read_with_warnings};
 use std::path::Path;
@@ -63,8 +63,8 @@ pub(super) struct Sizes {
     #[arg(long, short = 'b', value_name = "B", value_parser = positive, help_heading = HEADING)]
     tile_size: Option<usize>,
 
-    /// Bytes of a number: 8 for double precision, 4 for single [cholesky, lu, qr; default: 8]
-    #[arg(long, value_name = "N", value_parser = positive, help_heading = HEADING)]
+    /// Bytes of a number, or its precision: `double`, or 8, or `single`, or 4 [cholesky, lu, qr; default: 8]
+    #[arg(long, visible_alias = "precision", value_name = "N", value_parser = number_bytes, help_heading = HEADING)]
     element_bytes: Option<usize>,
 
     /// Number of tasks in a step [stencil, fork-join, layered; default: 16]
@@ -289,7 +289,11 @@ mod tests {
     fn every_generator_has_a_graph_of_the_sizes_asked_for() -> miette::Result<()> {
         assert_eq!(graph(&["cholesky", "-n", "8"])?.tasks.len(), 120);
         assert_eq!(graph(&["lu", "--tiles", "4", "--tile-size", "10"])?.tasks.len(), 30);
-        assert_eq!(graph(&["lu", "--tile-size", "10", "--element-bytes", "4"])?.data[0].bytes, 400);
+        for (option, value, bytes) in
+            [("--element-bytes", "4", 400), ("--precision", "single", 400), ("--precision", "double", 800)]
+        {
+            assert_eq!(graph(&["lu", "--tile-size", "10", option, value])?.data[0].bytes, bytes, "{option} {value}");
+        }
         assert_eq!(graph(&["qr", "--tiles", "4"])?.tasks.len(), 30);
         assert_eq!(graph(&["stencil", "--width", "3", "--steps", "5"])?.tasks.len(), 15);
         assert_eq!(graph(&["fork-join", "--width", "3", "--steps", "5"])?.tasks.len(), 25);

@@ -26,6 +26,15 @@ pub(super) fn positive(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Bytes of a number, or its precision by name, as in a run.
+pub(super) fn number_bytes(text: &str) -> Result<usize, String> {
+    match text {
+        "single" => Ok(4),
+        "double" => Ok(8),
+        _ => positive(text).map_err(|error| format!("{error}, or `single` or `double`")),
+    }
+}
+
 /// A whole number from 1 to `most`: more of these would not fit into memory.
 pub(super) fn up_to(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
     move |text| match positive(text) {
