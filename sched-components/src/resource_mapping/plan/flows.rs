@@ -154,7 +154,7 @@ impl Flows {
         for active in &self.active {
             let at = if active.is_open {
                 let nanos = active.left.max(0.0) / active.speed;
-                // Rounded up, without the call that `ceil` is on processors of any age.
+                // Rounded up: `ceil` would be a call.
                 let whole = nanos as u64;
                 self.now.saturating_add(whole).saturating_add(u64::from((whole as f64) < nanos))
             } else {
