@@ -219,7 +219,7 @@ impl Core {
     /// The place of the task in a slot.
     #[inline(always)]
     pub(crate) fn place(&self, slot: SlotId) -> TaskPlace {
-        TaskPlace { slot: self.ledger.slot(slot), record: self.records.get(slot) }
+        self.records.place(slot)
     }
 
     /// Prepares for a tree of these parts, which is about to be installed.

@@ -28,7 +28,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) sched_data: u64,
     pub(crate) footprint: u64,
     pub(crate) after: &'a [TaskRef],
-    /// In the order of data ids, each data once.
+    /// Each data once.
     pub(crate) accesses: &'a [(&'a Arc<DataHeader>, AccessMode)],
     /// What orders name it by, if not by its own key; see [`standing`](crate::recording::standing).
     pub(crate) standing: Option<&'a TaskKey>,
@@ -147,7 +147,9 @@ impl Core {
             // All orders are locked at once, in the order of data ids, so that two concurrent submissions have the same
             // order on all data.
             Right::Shared(shared) => {
-                let locked = accesses.iter().map(|(header, mode)| (header.order.shared(*shared), *mode));
+                let mut in_order: SmallVec<[_; 8]> = SmallVec::from_slice(accesses);
+                in_order.sort_unstable_by_key(|(header, _)| header.id);
+                let locked = in_order.iter().map(|(header, mode)| (header.order.shared(*shared), *mode));
                 let mut locked: SmallVec<[_; 8]> = locked.collect();
                 locked.iter_mut().for_each(|(order, mode)| order.with(|order| access(order, *mode)));
             }

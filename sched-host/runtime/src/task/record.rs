@@ -3,6 +3,7 @@
 use super::failure::{Cause, Outcome};
 use super::job::Job;
 use super::nest::NestState;
+use crate::core::TaskPlace;
 use crate::data::DataHeader;
 use crate::memory::advice::Advice;
 use crate::recording::{Draft, Recorded, Replayed};
@@ -62,15 +63,23 @@ impl Record {
 /// references to them stay valid.
 #[derive(Default)]
 pub(crate) struct Records {
-    chunks: [OnceLock<&'static [Record]>; CHUNKS],
+    chunks: [OnceLock<Chunk>; CHUNKS],
 }
+
+/// Records, and their slots beside them: mostly both are looked up.
+struct Chunk {
+    records: &'static [Record],
+    slots: &'static [Slot],
+}
+
+const GROW_TOGETHER: &str = "records grow with the slots";
 
 /// Records that no runtime uses, for reuse.
 static UNUSED: Mutex<Vec<&'static [Record]>> = Mutex::new(Vec::new());
 
 impl Records {
     /// Creates records for slots that [`Ledger::grow`](sched_tree::Ledger::grow) created.
-    pub(crate) fn grow(&self, slots: &[Slot]) {
+    pub(crate) fn grow(&self, slots: &'static [Slot]) {
         let Some(first) = slots.first() else { return };
         let (chunk, _) = chunk_of(first.id());
         let unused = {
@@ -79,7 +88,18 @@ impl Records {
             fits.map(|fits| unused.swap_remove(fits))
         };
         let records = unused.unwrap_or_else(|| Vec::leak(slots.iter().map(|_| Record::default()).collect()));
-        let _ = self.chunks[chunk].set(records);
+        let _ = self.chunks[chunk].set(Chunk { records, slots });
+    }
+
+    /// The place of the task in this slot.
+    ///
+    /// # Panics
+    /// If there is no record for it.
+    #[inline(always)]
+    pub(crate) fn place(&self, slot: SlotId) -> TaskPlace {
+        let (chunk, offset) = chunk_of(slot);
+        let Chunk { records, slots } = self.chunks[chunk].get().expect(GROW_TOGETHER);
+        TaskPlace { slot: &slots[offset], record: &records[offset] }
     }
 
     /// The record of this slot.
@@ -89,8 +109,7 @@ impl Records {
     #[inline]
     pub(crate) fn get(&self, slot: SlotId) -> &'static Record {
         let (chunk, offset) = chunk_of(slot);
-        let records: &'static [Record] = self.chunks[chunk].get().expect("records grow with the slots");
-        &records[offset]
+        &self.chunks[chunk].get().expect(GROW_TOGETHER).records[offset]
     }
 }
 
@@ -98,7 +117,7 @@ impl Drop for Records {
     /// Keeps the records for the next runtime.
     fn drop(&mut self) {
         for chunk in &mut self.chunks {
-            if let Some(records) = chunk.take() {
+            if let Some(Chunk { records, .. }) = chunk.take() {
                 records.iter().for_each(Record::clear);
                 UNUSED.lock().push(records);
             }

@@ -1,7 +1,7 @@
 //! The parts of a submission that only tasks with rare fields or of special codelets have. The usual tasks pass them
 //! by.
 
-use super::steps::{Accessed, AccessesInOrder, Restriction, admit};
+use super::steps::{Accessed, Accesses, Restriction, admit};
 use super::{Submitter, TaskBuilder, TaskRef};
 use crate::capture::Submission;
 use crate::context::{ContextCore, SchedContext};
@@ -111,9 +111,9 @@ impl Request<'_> {
         let facts = Arc::clone(self.job.facts());
         let is_captured = self.rare.as_ref().is_some_and(|rare| rare.draft.is_some());
         core.check_origin(&facts, if is_captured { &[] } else { &self.after })?;
-        let mut accesses = AccessesInOrder::new();
+        let mut accesses = Accesses::new();
         self.job.visit(&mut |header, mode| accesses.push((header, mode)));
-        let seen = core.put_in_order(&facts, &mut accesses, |accesses| self.job.footprint(accesses))?;
+        let seen = core.check_accesses(&facts, &mut accesses, |accesses| self.job.footprint(accesses))?;
         let restriction = restriction(core, &facts, self.rare.as_ref().and_then(|rare| rare.only.as_ref()))?;
         // Captured ones take turns too.
         if seen.commutes {

@@ -46,13 +46,24 @@ fn has_same_id(one: &mut Accessed<'_>, other: &mut Accessed<'_>) -> bool {
     one.0.id == other.0.id
 }
 
+/// Whether these are at most three, of different data.
+#[inline]
+fn are_few_and_distinct(accesses: &[Accessed<'_>]) -> bool {
+    match accesses {
+        [] | [_] => true,
+        [a, b] => id_of(a) != id_of(b),
+        [a, b, c] => id_of(a) != id_of(b) && id_of(a) != id_of(c) && id_of(b) != id_of(c),
+        _ => false,
+    }
+}
+
 #[inline]
 fn writes_twice(pair: &[Accessed<'_>]) -> bool {
     pair[0].0.id == pair[1].0.id && (pair[0].1.writes() || pair[1].1.writes())
 }
 
-/// The accesses of a task, each datum once, in the order of their ids.
-pub(super) type AccessesInOrder<'h> = SmallVec<[Accessed<'h>; 4]>;
+/// The accesses of a task, each datum once. In the order of their ids if some are special or commute, or there are many.
+pub(super) type Accesses<'h> = SmallVec<[Accessed<'h>; 4]>;
 
 /// What the accesses of a task say of it.
 pub(super) struct Seen {
@@ -80,13 +91,13 @@ impl Core {
         Ok(())
     }
 
-    /// Checks the accesses of a task, and puts them in order. `model` gives the footprint for the codelet's model, if
+    /// Checks the accesses of a task, and leaves each datum once. `model` gives the footprint for the codelet's model, if
     /// it has one; it is passed the accesses in the codelet's order.
     #[inline(always)]
-    pub(super) fn put_in_order(
+    pub(super) fn check_accesses(
         &self,
         facts: &CodeletFacts,
-        accesses: &mut AccessesInOrder<'_>,
+        accesses: &mut Accesses<'_>,
         model: impl FnOnce(&[Accessed<'_>]) -> Option<u64>,
     ) -> Result<Seen, SubmitError> {
         let (mut has_special, mut commutes) = (false, false);
@@ -95,10 +106,15 @@ impl Core {
             has_special = self.check_special(&facts.name, accesses)?;
             commutes = accesses.iter().any(|(_, mode)| *mode == AccessMode::Commute);
         }
-        let modelled = model(accesses);
-        // Mostly each datum is named once, and often in this order: that is all there is to see then.
+        let hash = |hash: u64, header: &DataHeader| (hash ^ header.bytes).wrapping_mul(0x0100_0000_01b3);
+        let plain =
+            |accesses: &[Accessed<'_>]| accesses.iter().fold(NO_DATA, |so_far, (header, _)| hash(so_far, header));
+        // Before the order changes: it is that of the codelet.
+        let footprint = model(accesses).unwrap_or_else(|| plain(accesses));
         let is_in_order = |accesses: &[Accessed<'_>]| accesses.windows(2).all(|pair| id_of(&pair[0]) < id_of(&pair[1]));
-        if !is_in_order(accesses) {
+        // Mostly each datum is named once, and few are: that is all there is to see then.
+        let stays = !has_special && !commutes && are_few_and_distinct(accesses);
+        if !stays && !is_in_order(accesses) {
             accesses.sort_unstable_by_key(id_of);
             if !is_in_order(accesses) {
                 if accesses.windows(2).any(writes_twice) {
@@ -107,9 +123,7 @@ impl Core {
                 accesses.dedup_by(has_same_id);
             }
         }
-        let hash = |hash: u64, header: &DataHeader| (hash ^ header.bytes).wrapping_mul(0x0100_0000_01b3);
-        let plain = || accesses.iter().fold(NO_DATA, |so_far, (header, _)| hash(so_far, header));
-        Ok(Seen { footprint: modelled.unwrap_or_else(plain), has_special, commutes })
+        Ok(Seen { footprint, has_special, commutes })
     }
 
     /// The data that the task takes turns at, which it commutes with others on.
@@ -158,7 +172,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         let facts = &self.codelet.inner.facts;
         let after: &[TaskRef] = &self.after;
         core.check_origin(facts, after)?;
-        let mut accesses = AccessesInOrder::new();
+        let mut accesses = Accesses::new();
         let mut seen = Seen { footprint: NO_DATA, has_special: false, commutes: false };
         if L::IS_EMPTY {
             if let Some(modelled) = self.codelet.inner.footprint(&self.params, &[]) {
@@ -167,7 +181,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         } else {
             L::visit_passed(&self.data, &mut |header, mode| accesses.push((header, mode)));
             let model = |accesses: &[Accessed<'_>]| self.codelet.inner.footprint(&self.params, accesses);
-            seen = core.put_in_order(facts, &mut accesses, model)?;
+            seen = core.check_accesses(facts, &mut accesses, model)?;
         }
         // From here on the context counts the task.
         let (context, priority) = admit(core, facts, self.context, self.priority, false)?;
