@@ -115,6 +115,7 @@ mod pool;
 mod samples;
 mod schedule;
 mod search;
+mod tried;
 mod under_way;
 
 use super::completion::Weights;

@@ -30,15 +30,14 @@ impl Samples {
         self.outlooks.is_empty()
     }
 
-    /// When a plan ends in the mean of the draws and the most likely lengths.
-    pub(super) fn end(&mut self, plan: &Schedule, scratch: &mut Scratch) -> f64 {
-        let Samples { outlooks, followed } = self;
-        let mut sum = plan.end as f64;
-        for outlook in outlooks.iter() {
-            followed.follow(outlook, plan, scratch);
-            sum += followed.end as f64;
+    /// What a plan is worth: nanoseconds until it ends, by the most likely lengths and all draws together.
+    pub(super) fn score(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) -> u64 {
+        let mut sum = plan.end.saturating_sub(outlook.now);
+        for disturbed in &self.outlooks {
+            self.followed.follow(disturbed, plan, scratch);
+            sum = sum.saturating_add(self.followed.end.saturating_sub(outlook.now));
         }
-        sum / (outlooks.len() + 1) as f64
+        sum
     }
 }
 

@@ -3,6 +3,7 @@
 use super::outlook::{NEVER, Outlook};
 use super::samples::Samples;
 use super::schedule::{Schedule, Scratch, Taste};
+use super::tried::{Fingerprint, Outcome, Tried};
 
 /// Random numbers by SplitMix64, seeded from the host.
 #[derive(Clone, Copy, Debug)]
@@ -117,8 +118,11 @@ pub(super) struct Search<'a> {
     draft: Schedule,
     trial: Schedule,
     best: Schedule,
-    /// When the best plan ends in the mean of the draws.
-    mean: f64,
+    /// What the best plan is worth, by the draws.
+    score: u64,
+    /// That of the best plan as it was predicted, if it was.
+    print: Option<Fingerprint>,
+    tried: Tried,
     samples: Samples,
     /// Nanoseconds that the best plan takes by the cheap prediction.
     expected: f64,
@@ -159,7 +163,9 @@ impl<'a> Search<'a> {
             draft: Schedule::default(),
             trial: Schedule::default(),
             best: Schedule { end: u64::MAX, ..Schedule::default() },
-            mean: f64::INFINITY,
+            score: u64::MAX,
+            print: None,
+            tried: Tried::default(),
             samples: Samples::default(),
             expected: f64::INFINITY,
             taste,
@@ -179,41 +185,79 @@ impl<'a> Search<'a> {
         let shares = at_once && taste.shares && outlook.has_links();
         let expected = if shares { self.length() as f64 } else { self.expected };
         let most = (outlook.now as f64 + expected * PROMISING) as u64;
-        if at_once {
-            self.trial.dispatch(outlook, &taste, most, &mut self.scratch);
-        } else if taste.late && !fixed {
-            self.trial.list(outlook, &taste, &mut self.scratch);
-        } else {
-            let fixed = fixed.then_some(&self.best.lanes[..]);
-            self.draft.choose(outlook, &taste, fixed, &mut self.scratch);
-            self.trial.follow(outlook, &self.draft, &mut self.scratch);
+        let chosen = self.decide(&taste, fixed, most);
+        let known = chosen.and_then(|chosen| self.tried.followed(chosen));
+        let (expected, print) = known.unwrap_or_else(|| self.predict(chosen));
+        if expected == NEVER || (outlook.has_links() && expected > most) {
+            return;
         }
-        let expected = self.trial.end;
-        if outlook.has_links() {
-            if expected > most {
+        let room = if self.samples.is_empty() { 0.0 } else { ROOM * self.length() as f64 };
+        let most = self.best.end.saturating_add(room as u64).min(NEVER - 1);
+        let is_worse = match self.tried.outcome(print) {
+            Some(Outcome::Late(limit)) => most <= limit,
+            Some(Outcome::Score(score)) => score > self.score,
+            None => false,
+        };
+        if is_worse {
+            return;
+        }
+        if self.print != Some(print) {
+            if known.is_some() {
+                self.predict(chosen);
+            }
+            if !self.rate(print, most) {
                 return;
             }
-            let room = if self.samples.is_empty() { 0.0 } else { ROOM * self.length() as f64 };
-            let most = self.best.end.saturating_add(room as u64).min(NEVER - 1);
-            self.draft.realise(outlook, &self.trial, most, &mut self.scratch);
-            std::mem::swap(&mut self.draft, &mut self.trial);
-        }
-        if self.trial.end != NEVER && self.is_better() {
             std::mem::swap(&mut self.best, &mut self.trial);
-            self.taste = taste;
-            self.expected = expected.saturating_sub(outlook.now) as f64;
+            self.print = Some(print);
+        }
+        self.taste = taste;
+        self.expected = expected.saturating_sub(outlook.now) as f64;
+    }
+
+    /// Makes a plan by preferences: in `draft` where it is to be followed, and returns its fingerprint then, or else in
+    /// `trial`, which may be given up after `most`.
+    fn decide(&mut self, taste: &Taste, fixed: bool, most: u64) -> Option<Fingerprint> {
+        if taste.at_once && !fixed {
+            self.trial.dispatch(self.outlook, taste, most, &mut self.scratch);
+            None
+        } else if taste.late && !fixed {
+            self.trial.list(self.outlook, taste, &mut self.scratch);
+            None
+        } else {
+            let fixed = fixed.then_some(&self.best.lanes[..]);
+            self.draft.choose(self.outlook, taste, fixed, &mut self.scratch);
+            Some(Fingerprint::of(&self.draft))
         }
     }
 
-    /// Whether the trial is no worse than the best plan.
-    fn is_better(&mut self) -> bool {
-        if self.samples.is_empty() {
-            return self.trial.end <= self.best.end;
+    /// Makes the trial of what tasks have chosen, if they have. Returns its end, and its fingerprint.
+    fn predict(&mut self, chosen: Option<Fingerprint>) -> (u64, Fingerprint) {
+        if chosen.is_some() {
+            self.trial.follow(self.outlook, &self.draft, &mut self.scratch);
         }
-        let mean = self.samples.end(&self.trial, &mut self.scratch);
-        let is_better = mean <= self.mean;
+        let predicted = (self.trial.end, Fingerprint::of(&self.trial));
+        if let Some(chosen) = chosen {
+            self.tried.note_followed(chosen, predicted.0, predicted.1);
+        }
+        predicted
+    }
+
+    /// Whether the trial is no worse than the best plan, and does not end after `most`.
+    fn rate(&mut self, print: Fingerprint, most: u64) -> bool {
+        if self.outlook.has_links() {
+            self.draft.realise(self.outlook, &self.trial, most, &mut self.scratch);
+            std::mem::swap(&mut self.draft, &mut self.trial);
+        }
+        if self.trial.end == NEVER {
+            self.tried.note(print, Outcome::Late(most));
+            return false;
+        }
+        let score = self.samples.score(self.outlook, &self.trial, &mut self.scratch);
+        self.tried.note(print, Outcome::Score(score));
+        let is_better = score <= self.score;
         if is_better {
-            self.mean = mean;
+            self.score = score;
         }
         is_better
     }
@@ -249,12 +293,13 @@ impl<'a> Search<'a> {
     pub(super) fn resume(&mut self, habits: &Habits, present: &Schedule) {
         self.best.follow(self.outlook, present, &mut self.scratch);
         self.expected = self.length() as f64;
+        // What became of `present` is not what would become of that again, where its data comes earlier or later.
         if self.outlook.has_links() {
             self.best.realise(self.outlook, present, NEVER - 1, &mut self.scratch);
+        } else {
+            self.print = Some(Fingerprint::of(&self.best));
         }
-        if !self.samples.is_empty() {
-            self.mean = self.samples.end(&self.best, &mut self.scratch);
-        }
+        self.score = self.samples.score(self.outlook, &self.best, &mut self.scratch);
         self.taste = self.taste_of(habits, 0);
         self.taste.keys = present.starts.iter().map(|start| -(*start as f64)).collect();
     }
