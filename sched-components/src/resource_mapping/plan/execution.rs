@@ -92,6 +92,8 @@ pub(super) struct Execution {
     arrivals: Vec<u64>,
     /// The tasks of each lane, in order.
     queues: Vec<Vec<usize>>,
+    /// By task, what it takes on the lane that it has in the plan.
+    pub(super) lengths: Vec<u64>,
     /// The tasks that wait for each lane and whose data comes, by the time; and those whose data is there,
     /// by urgency.
     coming: Vec<BinaryHeap<Coming>>,
@@ -124,9 +126,22 @@ impl Schedule {
     /// Computes the times of `plan` if each lane executes its tasks in the order of their starts there. The data of a
     /// task is fetched when it is ready, but not earlier than [`Outlook::lead`] before its planned start.
     pub(super) fn follow(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) {
-        self.line_up(outlook, plan, scratch);
+        scratch.line_up(outlook, plan);
+        self.follow_in_line(outlook, plan, &outlook.sent, scratch);
+    }
+
+    /// As [`follow`](Self::follow), where the tasks of `plan` are in [line](Scratch::line_up), with what these take, and
+    /// `sent` are the tasks that were sent.
+    pub(super) fn follow_in_line(
+        &mut self,
+        outlook: &Outlook,
+        plan: &Schedule,
+        sent: &[(usize, usize, u64)],
+        scratch: &mut Scratch,
+    ) {
+        self.begin_in_line(outlook, plan, scratch);
         let fetch = |task: usize, ready: u64| plan.fetched(outlook, task, ready);
-        self.release_first(outlook, scratch, fetch);
+        self.release_first(outlook, sent, scratch, fetch);
         while let Some(Reverse(entry)) = scratch.execution.events.pop() {
             let at = entry.at();
             match entry.event() {
@@ -134,7 +149,7 @@ impl Schedule {
                 Event::Fetch { task } => {
                     let lane = self.lanes[task];
                     scratch.bring(outlook, task, outlook.lanes[lane].memory, at);
-                    self.advance(outlook, scratch, lane);
+                    self.advance(scratch, lane);
                 }
                 Event::Request { .. } => {}
             }
@@ -147,20 +162,14 @@ impl Schedule {
         Entry::fetch(ready.max(start.saturating_sub(outlook.lead)), -(start as f64), task)
     }
 
-    /// Begins an execution in which each lane executes the tasks that it has in `plan`, in that order.
-    fn line_up(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) {
+    /// Begins an execution in which each lane executes its tasks in [line](Scratch::line_up).
+    fn begin_in_line(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) {
         self.begin(outlook, scratch);
-        scratch.order.clear();
-        scratch.order.extend((0..outlook.len()).filter(|task| outlook.is_open(*task) && outlook.works[*task]));
-        scratch.order.sort_unstable_by_key(|task| (plan.starts[*task], plan.ends[*task], *task));
-        for task in &scratch.order {
-            self.lanes[*task] = plan.lanes[*task];
-            scratch.execution.queues[plan.lanes[*task]].push(*task);
-        }
+        self.lanes.clone_from(&plan.lanes);
     }
 
     /// Begins the tasks of a lane in their order, as far as it is known when their data is there.
-    fn advance(&mut self, outlook: &Outlook, scratch: &mut Scratch, lane: usize) {
+    fn advance(&mut self, scratch: &mut Scratch, lane: usize) {
         let Scratch { execution, free, .. } = scratch;
         while let Some(task) = execution.queues[lane].get(execution.heads[lane]).copied() {
             if execution.arrivals[task] == NEVER {
@@ -168,7 +177,7 @@ impl Schedule {
             }
             execution.heads[lane] += 1;
             let start = execution.arrivals[task].max(free[lane]);
-            free[lane] = self.start(outlook, execution, task, lane, start);
+            free[lane] = self.start(execution, task, start, execution.lengths[task]);
         }
     }
 
@@ -184,8 +193,6 @@ impl Schedule {
         execution.allocated.clear();
         execution.allocated.extend(outlook.copies.iter().map(|copy| *copy != NEVER));
         refill(&mut execution.arrivals, outlook.len(), NEVER);
-        execution.queues.resize(lanes, Vec::new());
-        execution.queues.iter_mut().for_each(Vec::clear);
         execution.coming.resize_with(lanes, BinaryHeap::new);
         execution.coming.iter_mut().for_each(BinaryHeap::clear);
         execution.there.resize_with(lanes, BinaryHeap::new);
@@ -198,8 +205,14 @@ impl Schedule {
     }
 
     /// Plans the ends of the tasks that were sent, and releases those that wait for nothing.
-    fn release_first(&mut self, outlook: &Outlook, scratch: &mut Scratch, fetch: impl Fn(usize, u64) -> Entry) {
-        for (task, lane, end) in outlook.sent.iter().copied() {
+    fn release_first(
+        &mut self,
+        outlook: &Outlook,
+        sent: &[(usize, usize, u64)],
+        scratch: &mut Scratch,
+        fetch: impl Fn(usize, u64) -> Entry,
+    ) {
+        for (task, lane, end) in sent.iter().copied() {
             (self.lanes[task], self.ends[task]) = (lane, end);
             scratch.execution.events.push(Reverse(Entry::end(end, task)));
         }
@@ -225,9 +238,9 @@ impl Schedule {
         scratch.execution.events.push(Reverse(entry));
     }
 
-    /// Begins a task. Returns its end.
-    fn start(&mut self, outlook: &Outlook, execution: &mut Execution, task: usize, lane: usize, start: u64) -> u64 {
-        let end = start + outlook.length(task, lane);
+    /// Begins a task that takes so long. Returns its end.
+    fn start(&mut self, execution: &mut Execution, task: usize, start: u64, length: u64) -> u64 {
+        let end = start + length;
         (self.starts[task], self.ends[task]) = (start, end);
         execution.events.push(Reverse(Entry::end(end, task)));
         end
@@ -256,6 +269,22 @@ impl Schedule {
 }
 
 impl Scratch {
+    /// Gives each lane the tasks that it has in a plan, in the order of their starts, with what they should take there.
+    pub(super) fn line_up(&mut self, outlook: &Outlook, plan: &Schedule) {
+        let Scratch { order, execution, .. } = self;
+        order.clear();
+        order.extend((0..outlook.len()).filter(|task| outlook.is_open(*task) && outlook.works[*task]));
+        order.sort_unstable_by_key(|task| (plan.starts[*task], plan.ends[*task], *task));
+        execution.queues.resize(outlook.lanes.len(), Vec::new());
+        execution.queues.iter_mut().for_each(Vec::clear);
+        refill(&mut execution.lengths, outlook.len(), 0);
+        for task in order.iter().copied() {
+            let lane = plan.lanes[task];
+            execution.lengths[task] = outlook.length(task, lane);
+            execution.queues[lane].push(task);
+        }
+    }
+
     /// The copy that data is fetched from: as the host does, the one from which it expects a transfer to take least, of
     /// those that are there at `now`.
     fn source(&self, outlook: &Outlook, data: usize, to: usize, now: u64) -> Option<usize> {

@@ -14,50 +14,69 @@ const DRAWS: usize = 16;
 /// See the [module](self). All plans of a search meet the same draws.
 #[derive(Default, Debug)]
 pub(super) struct Samples {
-    outlooks: Vec<Outlook>,
+    draws: Vec<Draw>,
     followed: Schedule,
+}
+
+/// What lengths turn out to be. (Small, so that all draws stay in the processor's cache beside one outlook.)
+#[derive(Debug)]
+struct Draw {
+    /// By task and class of lanes: how many times as long as likely the task takes.
+    factors: Vec<f64>,
+    /// [`Outlook::sent`], with the ends of this draw.
+    sent: Vec<(usize, usize, u64)>,
 }
 
 impl Samples {
     /// Draws lengths whose logarithms deviate by `spread` from those of the outlook: equally on all lanes of a class.
     pub(super) fn draw(outlook: &Outlook, spread: f64, dice: &mut Dice) -> Samples {
-        let outlooks = (0..DRAWS).map(|_| disturbed(outlook, spread, dice)).collect();
-        Samples { outlooks, followed: Schedule::default() }
+        Samples { draws: (0..DRAWS).map(|_| Draw::new(outlook, spread, dice)).collect(), ..Samples::default() }
     }
 
     /// Whether plans are compared by the most likely lengths alone.
     pub(super) fn is_empty(&self) -> bool {
-        self.outlooks.is_empty()
+        self.draws.is_empty()
     }
 
     /// What a plan is worth: nanoseconds until it ends, by the most likely lengths and all draws together.
     pub(super) fn score(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) -> u64 {
         let mut sum = plan.end.saturating_sub(outlook.now);
-        for disturbed in &self.outlooks {
-            self.followed.follow(disturbed, plan, scratch);
+        if !self.is_empty() {
+            scratch.line_up(outlook, plan);
+        }
+        for draw in &self.draws {
+            draw.lengths(outlook, plan, &mut scratch.execution.lengths);
+            self.followed.follow_in_line(outlook, plan, &draw.sent, scratch);
             sum = sum.saturating_add(self.followed.end.saturating_sub(outlook.now));
         }
         sum
     }
 }
 
-fn disturbed(outlook: &Outlook, spread: f64, dice: &mut Dice) -> Outlook {
-    let mut disturbed = outlook.clone();
-    let mut factor = || (spread * dice.normal()).exp();
-    // Each task has a row of its own here.
-    disturbed.rows = (0..outlook.rows.len() as u32).collect();
-    disturbed.lengths = (0..outlook.rows.len()).flat_map(|task| outlook.lengths(task)).copied().collect();
-    for lengths in disturbed.lengths.chunks_mut(outlook.lanes.len().max(1)) {
-        let factors: Vec<f64> = (0..outlook.classes).map(|_| factor()).collect();
-        for (length, lane) in lengths.iter_mut().zip(&outlook.lanes).filter(|(length, _)| **length != NEVER) {
-            *length = (*length as f64 * factors[lane.class]) as u64;
+impl Draw {
+    fn new(outlook: &Outlook, spread: f64, dice: &mut Dice) -> Draw {
+        let mut factor = || (spread * dice.normal()).exp();
+        let factors = (0..outlook.len() * outlook.classes).map(|_| factor()).collect();
+        let mut sent = outlook.sent.clone();
+        for (_, _, end) in &mut sent {
+            let left = end.saturating_sub(outlook.now) as f64;
+            *end = outlook.now + (left * factor()) as u64;
+        }
+        Draw { factors, sent }
+    }
+
+    /// What each task takes on its lane in a plan.
+    fn lengths(&self, outlook: &Outlook, plan: &Schedule, lengths: &mut [u64]) {
+        let factors = self.factors.chunks_exact(outlook.classes.max(1));
+        for (task, (length, factors)) in lengths.iter_mut().zip(factors).enumerate() {
+            if outlook.works[task] {
+                let lane = plan.lanes[task];
+                let likely = outlook.length(task, lane);
+                *length =
+                    if likely == NEVER { NEVER } else { (likely as f64 * factors[outlook.lanes[lane].class]) as u64 };
+            }
         }
     }
-    for (_, _, end) in &mut disturbed.sent {
-        let left = end.saturating_sub(outlook.now) as f64;
-        *end = outlook.now + (left * factor()) as u64;
-    }
-    disturbed
 }
 
 #[cfg(test)]
@@ -70,16 +89,25 @@ mod tests {
     fn lengths_deviate_by_task_and_class_and_what_cannot_run_still_cannot() {
         let lane =
             |number: u32, class| Lane { worker: WorkerId(number), child: Child(number), memory: 0, class, free: 0 };
+        let (lanes, classes) = (vec![lane(0, 0), lane(1, 0), lane(2, 1)], 2);
+        let tasks = 2000;
         let mut outlook = Outlook::default();
-        (outlook.lanes, outlook.classes) = (vec![lane(0, 0), lane(1, 0), lane(2, 1)], 2);
-        (outlook.rows, outlook.lengths) = (vec![0; 2000], vec![1_000_000, 1_000_000, NEVER]);
+        (outlook.lanes, outlook.classes) = (lanes, classes);
+        (outlook.sequences, outlook.works) = ((0..tasks as u64).collect(), vec![true; tasks]);
+        (outlook.rows, outlook.lengths) = (vec![0; tasks], vec![1_000_000, 1_000_000, NEVER]);
         outlook.sent = vec![(0, 0, 500)];
-        let drawn = disturbed(&outlook, 0.2, &mut Dice(1));
-        let logs: Vec<f64> = drawn.lengths.chunks(3).map(|task| (task[0] as f64 / 1e6).ln()).collect();
+        let draw = Draw::new(&outlook, 0.2, &mut Dice(1));
+        let [first, second, third] = [0, 1, 2].map(|lane| {
+            let plan = Schedule { lanes: vec![lane; tasks], ..Schedule::default() };
+            let mut lengths = vec![0; tasks];
+            draw.lengths(&outlook, &plan, &mut lengths);
+            lengths
+        });
+        let logs: Vec<f64> = first.iter().map(|length| (*length as f64 / 1e6).ln()).collect();
         let mean = logs.iter().sum::<f64>() / logs.len() as f64;
         let spread = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / logs.len() as f64).sqrt();
         assert!(mean.abs() < 0.02 && (0.18..0.22).contains(&spread), "{mean} {spread}");
-        assert!(drawn.lengths.chunks(3).all(|task| task[0] == task[1] && task[2] == NEVER));
-        assert_eq!(disturbed(&outlook, 0.0, &mut Dice(1)).sent, outlook.sent);
+        assert!(first == second && third.iter().all(|length| *length == NEVER));
+        assert_eq!(Draw::new(&outlook, 0.0, &mut Dice(1)).sent, outlook.sent);
     }
 }

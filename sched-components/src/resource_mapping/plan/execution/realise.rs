@@ -32,10 +32,11 @@ impl Schedule {
         most: u64,
         scratch: &mut Scratch,
     ) {
-        self.line_up(outlook, plan, scratch);
+        scratch.line_up(outlook, plan);
+        self.begin_in_line(outlook, plan, scratch);
         scratch.begin_flows(outlook);
         let fetch = |task: usize, ready: u64| plan.fetched(outlook, task, ready);
-        self.release_first(outlook, scratch, fetch);
+        self.release_first(outlook, &outlook.sent, scratch, fetch);
         loop {
             match scratch.next(outlook, true, most) {
                 Next::Nothing => break,
@@ -47,7 +48,7 @@ impl Schedule {
                 Next::Event(at, Event::End { task }) => self.end(outlook, scratch, task, at, fetch),
                 Next::Event(at, Event::Fetch { task }) => {
                     scratch.ask(outlook, task, outlook.lanes[self.lanes[task]].memory, at);
-                    self.advance(outlook, scratch, self.lanes[task]);
+                    self.advance(scratch, self.lanes[task]);
                 }
                 Next::Event(at, Event::Request { place, from }) => scratch.request(outlook, place, from, at),
             }
@@ -59,7 +60,7 @@ impl Schedule {
         let mut complete = std::mem::take(&mut scratch.execution.complete);
         scratch.receive(outlook, now, &mut complete);
         for task in complete.drain(..) {
-            self.advance(outlook, scratch, self.lanes[task as usize]);
+            self.advance(scratch, self.lanes[task as usize]);
         }
         scratch.execution.complete = complete;
     }
