@@ -4,10 +4,11 @@ mod sending;
 
 use super::burst::Burst;
 use super::coming::Coming;
+use super::dice::Dice;
 use super::experience::Experience;
 use super::outlook::{Lane, Outlook, Sent, View};
 use super::schedule::Schedule;
-use super::search::{Dice, Habits, Search};
+use super::search::{Habits, Search};
 use super::under_way::UnderWay;
 use crate::resource_mapping::block_cyclic::Owners;
 use sched_core::{MemoryNode, Node, Stage, Submitted, Task};

@@ -9,9 +9,9 @@
 //! more than these (Birattari, Stützle, Paquete and Varrentrapp, *A racing algorithm for configuring metaheuristics*,
 //! 2002; Maron and Moore, *Hoeffding races*, 1994). To give a plan up in vain is cheap, since the best one stays.
 
+use super::dice::Dice;
 use super::outlook::{NEVER, Outlook};
 use super::schedule::{Schedule, Scratch};
-use super::search::Dice;
 
 /// Number of draws. Four tell hardly more than none.
 const DRAWS: usize = 16;

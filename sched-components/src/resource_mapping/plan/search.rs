@@ -1,41 +1,10 @@
 //! Improves a plan by trying many.
 
+use super::dice::Dice;
 use super::outlook::{NEVER, Outlook};
 use super::samples::Samples;
 use super::schedule::{Schedule, Scratch, Taste};
 use super::tried::{Fingerprint, Outcome, Tried};
-
-/// Random numbers by SplitMix64, seeded from the host.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Dice(pub(super) u64);
-
-impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ word >> 31
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.roll() % limit.max(1) as u64) as usize
-    }
-
-    /// A number from 0 to 1.
-    fn unit(&mut self) -> f64 {
-        (self.roll() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn chance(&mut self, of: f64) -> bool {
-        self.unit() < of
-    }
-
-    /// A roughly normal number around 0.
-    pub(super) fn normal(&mut self) -> f64 {
-        (self.unit() + self.unit() + self.unit() - 1.5) * 2.0
-    }
-}
 
 /// Share of the tries that change the preferences of kinds of tasks: these change most at once.
 const ON_KINDS: f64 = 0.8;
