@@ -154,7 +154,8 @@ impl Cluster {
     #[cfg(feature = "mpi")]
     pub fn mpi(runtime: Runtime) -> Result<Cluster, ClusterError> {
         use mpi::Threading;
-        let started = mpi::initialize_with_threading(Threading::Serialized);
+        use sched_tree::exit_guard::keep_naming_crashes;
+        let started = keep_naming_crashes(|| mpi::initialize_with_threading(Threading::Serialized));
         let (universe, threading) = started.ok_or(ClusterError::Mpi("it was started before"))?;
         if threading < Threading::Serialized {
             return Err(ClusterError::Mpi("the library does not let several threads of a process call it in turn"));

@@ -4,10 +4,14 @@
 //! as a success. The C library calls the guard before the process ends. What calls `_exit` is not noticed.
 //!
 //! A crash, as by `abort`, a pointer to nowhere or a stack that is too small, ends the process as it would; before, a
-//! line names the call in which it came.
+//! line names the call in which it came. A library that the program starts later may put its own handlers in the place of
+//! those of the guard, which then come back before them ([`keep_naming_crashes`]).
 //!
 //! Several threads may end the process at the same moment, such as workers that call one component. The first one is
 //! reported, and the others wait: they would end the process before the report is written, or with a code of their own.
+
+#[cfg(test)]
+mod tests;
 
 use crate::attendance::{LeftCall, left_call, write_this_call};
 use parking_lot::Mutex;
@@ -45,6 +49,9 @@ const NAMING_MS: u32 = 1000;
 /// What happened at each of them before.
 static FORMER: OnceLock<[libc::sigaction; CRASHES.len()]> = OnceLock::new();
 
+/// What a library has put in the place of the guard's handlers since.
+static LATER: OnceLock<[Option<libc::sigaction>; CRASHES.len()]> = OnceLock::new();
+
 unsafe extern "C" {
     /// Registers what `quick_exit` calls (C11, 7.22.4.3), which the `libc` crate lacks.
     #[cfg(target_os = "linux")]
@@ -75,6 +82,22 @@ pub fn report_end(report: Report) {
 /// error.
 pub fn name_crashes_in_json() {
     IN_JSON.store(true, Relaxed);
+}
+
+/// Calls `start`, which starts a library that may replace handlers of signals, as MPI does with UCX. If crashes were
+/// [named](report_end) before, they are afterwards, and what the library does comes after that. Only the first call has
+/// this effect.
+pub fn keep_naming_crashes<R>(start: impl FnOnce() -> R) -> R {
+    let was_named = CRASHES.map(|signal| is_named(&action_at(signal)));
+    let result = start();
+    let later = std::array::from_fn(|at| {
+        let action = action_at(CRASHES[at]);
+        (was_named[at] && !is_named(&action)).then_some(action)
+    });
+    if LATER.set(later).is_ok() {
+        CRASHES.iter().zip(later).filter(|(_, later)| later.is_some()).for_each(|(signal, _)| name_crash(*signal));
+    }
+    result
 }
 
 /// The program itself is about to end.
@@ -126,26 +149,38 @@ fn ends(renew: impl FnOnce() -> libc::c_int) {
 }
 
 fn name_crashes() {
-    FORMER.get_or_init(|| {
-        CRASHES.map(|signal| {
-            // SAFETY: all zeros are a valid action, and the call only fills it in.
-            unsafe {
-                let mut former: libc::sigaction = zeroed();
-                libc::sigaction(signal, std::ptr::null(), &mut former);
-                former
-            }
-        })
-    });
-    for signal in CRASHES {
-        // SAFETY: the handler calls what may be called at any time. A stack that has overflowed has no room for it,
-        // hence the other one, which std gives its threads.
-        unsafe {
-            let mut action: libc::sigaction = zeroed();
-            action.sa_sigaction = at_crash as *const () as libc::sighandler_t;
-            action.sa_flags = libc::SA_ONSTACK | libc::SA_SIGINFO;
-            libc::sigaction(signal, &action, std::ptr::null_mut());
-        }
+    FORMER.get_or_init(|| CRASHES.map(action_at));
+    CRASHES.into_iter().for_each(name_crash);
+}
+
+/// Names a crash by this signal from now on.
+fn name_crash(signal: libc::c_int) {
+    // SAFETY: the handler calls what may be called at any time. A stack that has overflowed has no room for it, hence the
+    // other one, which std gives its threads.
+    unsafe {
+        let mut action: libc::sigaction = zeroed();
+        action.sa_sigaction = handler();
+        action.sa_flags = libc::SA_ONSTACK | libc::SA_SIGINFO;
+        libc::sigaction(signal, &action, std::ptr::null_mut());
     }
+}
+
+fn handler() -> libc::sighandler_t {
+    at_crash as *const () as libc::sighandler_t
+}
+
+/// What happens at a signal now.
+fn action_at(signal: libc::c_int) -> libc::sigaction {
+    // SAFETY: all zeros are a valid action, and the call only fills it in.
+    unsafe {
+        let mut action: libc::sigaction = zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut action);
+        action
+    }
+}
+
+fn is_named(action: &libc::sigaction) -> bool {
+    action.sa_sigaction == handler()
 }
 
 /// Writes a text as part of a string in JSON, without allocating.
@@ -168,6 +203,8 @@ extern "C" fn at_crash(signal: libc::c_int, info: *const libc::siginfo_t, _: *co
     /// The thread that names its call; 0 for none.
     static NAMER: AtomicUsize = AtomicUsize::new(0);
     static IS_NAMED: AtomicBool = AtomicBool::new(false);
+    /// Whether a later handler has had its turn.
+    static IS_PASSED_ON: AtomicBool = AtomicBool::new(false);
     let me = this_thread();
     let namer = NAMER.compare_exchange(0, me, Relaxed, Relaxed).unwrap_or_else(|namer| namer);
     if namer == 0 {
@@ -190,35 +227,17 @@ extern "C" fn at_crash(signal: libc::c_int, info: *const libc::siginfo_t, _: *co
             unsafe { libc::poll(std::ptr::null_mut(), 0, 1) };
         }
     }
-    let former = FORMER.get().and_then(|all| CRASHES.iter().zip(all).find(|(crash, _)| **crash == signal));
-    if let Some((_, former)) = former {
+    let at = CRASHES.iter().position(|crash| *crash == signal);
+    // Once: a library may put back what was there before it, which is this handler, and let the crash happen again.
+    let later = at.and_then(|at| LATER.get()?[at]).filter(|_| !IS_PASSED_ON.swap(true, Relaxed));
+    if let Some(next) = later.or_else(|| Some(FORMER.get()?[at?])) {
         // SAFETY: it is what was there, and the system passes the information. What crashed is done again when this
         // returns; what somebody sent, as `abort` and `kill` do, is sent again.
         unsafe {
-            libc::sigaction(signal, former, std::ptr::null_mut());
+            libc::sigaction(signal, &next, std::ptr::null_mut());
             if (*info).si_code <= 0 {
                 libc::raise(signal);
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::in_json;
-    use std::cell::RefCell;
-
-    #[test]
-    fn any_name_is_a_string_in_json() {
-        for (name, expected) in [
-            ("", ""),
-            ("fifo é", "fifo é"),
-            ("a \"b\" \\", r"a \u0022b\u0022 \u005c"),
-            ("\u{1b}[2J\n\u{85}.", r"\u001b[2J\u000a\u0085."),
-        ] {
-            let written = RefCell::new(String::new());
-            in_json(name, |part| written.borrow_mut().push_str(part));
-            assert_eq!(written.into_inner(), expected);
         }
     }
 }
