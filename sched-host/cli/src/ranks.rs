@@ -1,11 +1,19 @@
 //! Where the ranks of a command are, and how they start.
 
+#[cfg(feature = "mpi")]
+use crate::beside::beside;
+#[cfg(feature = "mpi")]
+use crate::progress::Progress;
 use miette::{IntoDiagnostic, miette};
 use sched_cluster::{Cluster, ClusterError};
 use sched_machine::topology::Topology;
 use sched_runtime::{Runtime, StartError};
 use std::collections::HashSet;
 use std::process::ExitCode;
+#[cfg(any(feature = "mpi", test))]
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+#[cfg(any(feature = "mpi", test))]
+use std::time::Duration;
 
 /// Where ranks are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,7 +117,11 @@ impl Ranks {
             }
             #[cfg(feature = "mpi")]
             Ranks::Mpi { .. } => {
-                let cluster = Cluster::mpi(start()?).into_diagnostic()?;
+                let runtime = start()?;
+                let say = |words: &str| Progress::new(false, json_is_wanted()).warn(words);
+                // Where no thread can be started for the warning, there is none.
+                let (met, _) = beside(&|met| warn_of_absence(met, MEETING, &say), || Cluster::mpi(runtime));
+                let cluster = met.into_diagnostic()?;
                 let result = body(&cluster).inspect_err(|error| cluster.end_others(&error.to_string()));
                 match (result, cluster.rank()) {
                     (Ok(given), 0) => Ok(Ok(given)),
@@ -141,6 +153,23 @@ pub(crate) fn shared_cores(
     Ok((beside.len() * workers > pus.len()).then_some(pus.len()))
 }
 
+/// How long ranks may take to meet until there is a warning.
+#[cfg(feature = "mpi")]
+const MEETING: Duration = Duration::from_secs(10);
+
+/// Warns if the ranks have not met within this time, of which `met` tells when it is closed. MPI starts when every
+/// process of `mpirun` does so, however long that takes, and `mpirun` does not mind one that ends with exit code 0 before.
+#[cfg(any(feature = "mpi", test))]
+fn warn_of_absence(met: &Receiver<()>, within: Duration, warn: &dyn Fn(&str)) {
+    if met.recv_timeout(within) == Err(RecvTimeoutError::Timeout) {
+        warn(&format!(
+            "warning: the ranks have not met for {} s: each waits for all processes of `mpirun`, also for one that is still \
+             starting, that runs another command, or that has ended (look which ones run; Ctrl-C ends them all)",
+            within.as_secs()
+        ));
+    }
+}
+
 /// Whether all ranks have the same word, so that rank 0 reports it.
 #[cfg(feature = "mpi")]
 fn is_shared(error: &ClusterError) -> bool {
@@ -149,13 +178,20 @@ fn is_shared(error: &ClusterError) -> bool {
 
 #[cfg(feature = "mpi")]
 fn report(error: ClusterError) -> ExitCode {
+    crate::reports::failed(&miette::Report::msg(error), json_is_wanted())
+}
+
+#[cfg(feature = "mpi")]
+fn json_is_wanted() -> bool {
     let words: Vec<std::ffi::OsString> = std::env::args_os().collect();
-    crate::reports::failed(&miette::Report::msg(error), crate::reports::json_is_wanted(&words))
+    crate::reports::json_is_wanted(&words)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::RefCell;
+    use std::sync::mpsc::channel;
 
     fn of(asked: Option<usize>, variables: &[(&str, &str)]) -> Result<Option<Ranks>, String> {
         let variable =
@@ -175,6 +211,18 @@ mod tests {
             both,
             "--ranks 3 is for a program that is not started by `mpirun`, and this is one of its 4 processes"
         );
+    }
+
+    #[test]
+    fn ranks_that_do_not_meet_are_warned_of() {
+        let (here, met) = channel();
+        let said = RefCell::new(Vec::new());
+        let warn = |words: &str| said.borrow_mut().push(words.to_owned());
+        warn_of_absence(&met, Duration::ZERO, &warn);
+        assert!(said.borrow()[0].starts_with("warning: the ranks have not met for 0 s: "), "{said:?}");
+        drop(here);
+        warn_of_absence(&met, Duration::from_secs(3600), &warn);
+        assert_eq!(said.borrow().len(), 1, "they have met");
     }
 
     #[cfg(not(feature = "mpi"))]
