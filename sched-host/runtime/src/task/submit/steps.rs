@@ -288,3 +288,35 @@ pub(in crate::task) fn admit<'a>(
     }
     Ok((context, priority))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Read, Runtime, Write};
+    use sched_tree::plugin::Registry;
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    /// Components tell kinds of tasks from each other by their footprints.
+    #[test]
+    fn the_footprint_of_a_task_does_not_depend_on_when_its_data_was_registered() {
+        let components = Arc::new(Registry::compiled_in());
+        let runtime = Runtime::builder().registry(components).workers(1).bind(false).build().expect("it starts");
+        let widen = runtime.codelet::<(Read<u8>, Write<u64>), ()>("widen");
+        let widen = widen.cpu("widen", |_, (narrow, wide)| *wide = u64::from(*narrow)).build();
+        let narrow = runtime.codelet::<(Read<u64>, Write<u8>), ()>("narrow");
+        let narrow = narrow.cpu("narrow", |_, (wide, narrow)| *narrow = *wide as u8).build();
+        let footprint = |task: crate::TaskRef| {
+            let core = &runtime.core;
+            core.place(task.key().slot).slot.head().footprint.load(Relaxed)
+        };
+        let (small, large) = (runtime.register(1_u8), runtime.register(0_u64));
+        let later = runtime.register(2_u8);
+        let one = footprint(runtime.task(&widen, (&small, &large)).submit().expect("it can run"));
+        let other = footprint(runtime.task(&widen, (&later, &large)).submit().expect("it can run"));
+        assert_eq!(one, other);
+        let reverse = footprint(runtime.task(&narrow, (&large, &later)).submit().expect("it can run"));
+        assert_ne!(one, reverse, "the sizes come in another order");
+        runtime.wait_all().expect("all tasks end");
+        assert_eq!((*runtime.read(&large).expect("it is there"), *runtime.read(&later).expect("it is there")), (2, 2));
+    }
+}
