@@ -63,7 +63,7 @@ const REPAIRS: usize = 32;
 const STEADY: usize = 16;
 
 /// Plans that are tried then, as a share of those for new tasks.
-const REPAIR: f64 = 0.1;
+const REPAIR: f64 = 0.2;
 
 /// How long the first plan waits for the end of the submission, as a share of the time that the tasks submitted so far
 /// take at least.
