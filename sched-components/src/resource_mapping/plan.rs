@@ -55,8 +55,7 @@
 //!
 //! **It learns what kernels take.** The ratios of real to expected lengths, by kind of task and worker, correct the
 //! lengths of later plans, and the rest of a plan is planned again when they change. Where kernels deviate, it is also
-//! planned again now and then; plans are compared in the mean of lengths drawn with the deviation seen so far, for which
-//! they race: one that falls behind the best in the first draws meets no more (`plan/samples.rs`, with sources); and a
+//! planned again now and then; plans are compared in the mean of lengths drawn with the deviation seen so far; and a
 //! worker whose next task is late takes a short one meanwhile. With lengths that deviate by 20 %, half of it errors of
 //! the models, makespans are 3.1 % longer than without deviation, in the mean of 14 cases that no figure here was
 //! chosen on (`tree-dmda` 4.0 %), and 7.0 % in the mean of the four of `tests/tests/deviations.rs` (4.3 %).

@@ -3,11 +3,6 @@
 //! Of many plans that are compared by the lengths that are most likely, the best is one in which these happen to fit
 //! together. Where lengths deviate, they do not, and lanes wait for each other. A plan that is best in the mean of
 //! several draws has time to spare where it is needed.
-//!
-//! **It is a race.** All plans of a search meet the same draws, so the difference between two plans deviates far less
-//! from draw to draw than their ends do. A few draws therefore tell whether a plan can still win, and most plans meet no
-//! more than these (Birattari, Stützle, Paquete and Varrentrapp, *A racing algorithm for configuring metaheuristics*,
-//! 2002; Maron and Moore, *Hoeffding races*, 1994). To give a plan up in vain is cheap, since the best one stays.
 
 use super::dice::Dice;
 use super::outlook::{NEVER, Outlook};
@@ -16,18 +11,11 @@ use super::schedule::{Schedule, Scratch};
 /// Number of draws. Four tell hardly more than none.
 const DRAWS: usize = 16;
 
-/// Number of draws after which a plan may be given up: the least that say how much differences deviate.
-const LEAST: usize = 3;
-
-/// See the [module](self).
+/// See the [module](self). All plans of a search meet the same draws.
 #[derive(Default, Debug)]
 pub(super) struct Samples {
     draws: Vec<Draw>,
     followed: Schedule,
-    /// Nanoseconds until the best plan ends by the most likely lengths, and by each draw.
-    best: Vec<u64>,
-    /// The same of the plan that was scored last.
-    last: Vec<u64>,
 }
 
 /// What lengths turn out to be. (Small, so that all draws stay in the processor's cache beside one outlook.)
@@ -50,47 +38,19 @@ impl Samples {
         self.draws.is_empty()
     }
 
-    /// What a plan is worth: nanoseconds until it ends, by the most likely lengths and all draws together. `None` if it
-    /// has fallen behind the best one.
-    pub(super) fn score(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) -> Option<u64> {
-        self.last.clear();
-        self.last.push(plan.end.saturating_sub(outlook.now));
+    /// What a plan is worth: nanoseconds until it ends, by the most likely lengths and all draws together.
+    pub(super) fn score(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) -> u64 {
+        let mut sum = plan.end.saturating_sub(outlook.now);
         if !self.is_empty() {
             scratch.line_up(outlook, plan);
         }
         for draw in &self.draws {
             draw.lengths(outlook, plan, &mut scratch.execution.lengths);
             self.followed.follow_in_line(outlook, plan, &draw.sent, scratch);
-            self.last.push(self.followed.end.saturating_sub(outlook.now));
-            if falls_behind(&self.last, &self.best) {
-                return None;
-            }
+            sum = sum.saturating_add(self.followed.end.saturating_sub(outlook.now));
         }
-        Some(self.last.iter().fold(0, |sum: u64, left| sum.saturating_add(*left)))
+        sum
     }
-
-    /// The plan that was scored last is the best one.
-    pub(super) fn keep(&mut self) {
-        std::mem::swap(&mut self.best, &mut self.last);
-    }
-}
-
-/// Whether a plan will be worse than the best one after all draws, by those that it has met: if the sum of the
-/// differences to be expected then is more than its standard error.
-fn falls_behind(plan: &[u64], best: &[u64]) -> bool {
-    let (met, all) = (plan.len().saturating_sub(1), best.len().saturating_sub(1));
-    if !(LEAST..all).contains(&met) {
-        return false;
-    }
-    let differences = || plan.iter().zip(best).map(|(plan, best)| *plan as f64 - *best as f64);
-    // The most likely lengths are no draw, and count as they are.
-    let (likely, drawn) = (differences().take(1).sum::<f64>(), || differences().skip(1));
-    let (met, all) = (met as f64, all as f64);
-    let mean = drawn().sum::<f64>() / met;
-    let variance = drawn().map(|difference| (difference - mean).powi(2)).sum::<f64>() / (met - 1.0);
-    // Of the sum of those to come and of what the mean of those before says of it.
-    let error = (variance * all * (all - met) / met).sqrt();
-    likely + mean * all > error
 }
 
 impl Draw {
@@ -124,22 +84,6 @@ mod tests {
     use super::super::outlook::Lane;
     use super::*;
     use sched_core::{Child, WorkerId};
-
-    #[test]
-    fn a_plan_falls_behind_when_draws_agree_that_it_is_worse() {
-        let best = [100; 17];
-        let after = |differences: &[i64]| {
-            let plan: Vec<u64> = differences.iter().map(|difference| (100 + difference) as u64).collect();
-            falls_behind(&plan, &best)
-        };
-        assert!(after(&[0, 3, 2, 3]), "all say so");
-        assert!(!after(&[0, 3, 2]), "too few have been asked");
-        assert!(!after(&[0, 30, -25, 5]), "they do not agree");
-        assert!(!after(&[-90, 3, 2, 3]), "it is ahead by the most likely lengths");
-        assert!(after(&[0, 1, 1, 1]) && !after(&[0; 4]), "what is no worse may win");
-        assert!(!after(&[3; 17]), "all are known");
-        assert!(!falls_behind(&[100; 4], &[]), "there is no other");
-    }
 
     #[test]
     fn lengths_deviate_by_task_and_class_and_what_cannot_run_still_cannot() {

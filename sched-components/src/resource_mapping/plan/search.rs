@@ -165,7 +165,6 @@ impl<'a> Search<'a> {
         let is_worse = match self.tried.outcome(print) {
             Some(Outcome::Late(limit)) => most <= limit,
             Some(Outcome::Score(score)) => score > self.score,
-            Some(Outcome::Beaten) => true,
             None => false,
         };
         if is_worse {
@@ -224,13 +223,12 @@ impl<'a> Search<'a> {
             return false;
         }
         let score = self.samples.score(self.outlook, &self.trial, &mut self.scratch);
-        self.tried.note(print, score.map_or(Outcome::Beaten, Outcome::Score));
-        let better = score.filter(|score| *score <= self.score);
-        if let Some(score) = better {
-            self.samples.keep();
+        self.tried.note(print, Outcome::Score(score));
+        let is_better = score <= self.score;
+        if is_better {
             self.score = score;
         }
-        better.is_some()
+        is_better
     }
 
     /// The length of the best plan so far.
@@ -270,8 +268,7 @@ impl<'a> Search<'a> {
         } else {
             self.print = Some(Fingerprint::of(&self.best));
         }
-        self.score = self.samples.score(self.outlook, &self.best, &mut self.scratch).unwrap_or(u64::MAX);
-        self.samples.keep();
+        self.score = self.samples.score(self.outlook, &self.best, &mut self.scratch);
         self.taste = self.taste_of(habits, 0);
         self.taste.keys = present.starts.iter().map(|start| -(*start as f64)).collect();
     }

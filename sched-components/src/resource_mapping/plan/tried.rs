@@ -18,8 +18,6 @@ pub(super) enum Outcome {
     Late(u64),
     /// What it is worth, where less is better.
     Score(u64),
-    /// It fell behind a plan that was the best then.
-    Beaten,
 }
 
 /// See the [module](self).

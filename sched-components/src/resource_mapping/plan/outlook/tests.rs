@@ -170,18 +170,15 @@ proptest! {
             }
         }
         prop_assert_eq!(plan.end, plan.ends.iter().copied().fold(NOW, u64::max));
-        // It is followed in the same time in each draw of lengths that do not deviate, and a copy does not fall behind.
+        // It is followed in the same time in each draw of lengths that do not deviate.
         let left = plan.end - NOW;
         let mut samples = Samples::draw(&outlook, 0.0, &mut Dice(1));
-        for _ in 0..2 {
-            let score = samples.score(&outlook, &plan, &mut scratch);
-            prop_assert!(score.is_some_and(|score| score > left || left == 0));
-            prop_assert_eq!(score.map(|score| score % left.max(1)), Some(0));
-            samples.keep();
-        }
-        // One that lets all lanes wait does, unless nothing takes time.
+        let score = samples.score(&outlook, &plan, &mut scratch);
+        prop_assert!(score > left || left == 0);
+        prop_assert_eq!(score % left.max(1), 0);
+        // One that lets all lanes wait is worse, unless nothing takes time.
         let late = Schedule { starts: plan.starts.iter().map(|start| start + 100).collect(), ..plan.clone() };
         let none_works = !outlook.works.contains(&true);
-        prop_assert!(none_works || samples.score(&outlook, &late, &mut scratch).is_none());
+        prop_assert!(none_works || samples.score(&outlook, &late, &mut scratch) > score);
     }
 }
