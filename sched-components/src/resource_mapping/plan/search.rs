@@ -89,8 +89,8 @@ pub(super) struct Search<'a> {
     best: Schedule,
     /// What the best plan is worth, by the draws.
     score: u64,
-    /// That of the best plan as it was predicted, if it was.
-    print: Option<Fingerprint>,
+    /// The fingerprint that the best plan had when it was predicted; `None` if it was not.
+    best_print: Option<Fingerprint>,
     tried: Tried,
     samples: Samples,
     /// Nanoseconds that the best plan takes by the cheap prediction.
@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
             trial: Schedule::default(),
             best: Schedule { end: u64::MAX, ..Schedule::default() },
             score: u64::MAX,
-            print: None,
+            best_print: None,
             tried: Tried::default(),
             samples: Samples::default(),
             expected: f64::INFINITY,
@@ -170,7 +170,7 @@ impl<'a> Search<'a> {
         if is_worse {
             return;
         }
-        if self.print != Some(print) {
+        if self.best_print != Some(print) {
             if known.is_some() {
                 self.predict(chosen);
             }
@@ -178,7 +178,7 @@ impl<'a> Search<'a> {
                 return;
             }
             std::mem::swap(&mut self.best, &mut self.trial);
-            self.print = Some(print);
+            self.best_print = Some(print);
         }
         self.taste = taste;
         self.expected = expected.saturating_sub(outlook.now) as f64;
@@ -266,7 +266,7 @@ impl<'a> Search<'a> {
         if self.outlook.has_links() {
             self.best.realise(self.outlook, present, NEVER - 1, &mut self.scratch);
         } else {
-            self.print = Some(Fingerprint::of(&self.best));
+            self.best_print = Some(Fingerprint::of(&self.best));
         }
         self.score = self.samples.score(self.outlook, &self.best, &mut self.scratch);
         self.taste = self.taste_of(habits, 0);
