@@ -24,8 +24,9 @@ use std::sync::Arc;
 /// kernel: with finer tasks, overhead prevails. DATA: the tasks name the data that they access; EXPLICIT: they name the
 /// tasks that they wait for; REPLAYED: they were recorded beforehand. Beside them, in the same run, rayon's scope.spawn
 /// and, as a floor, threads with columns of their own that spin until their neighbours are ready; both know the graph
-/// in advance. Figures are microseconds; those in parentheses are multiples of the floor. Compare figures of one run
-/// only, on a machine without other load.
+/// in advance. All of a row are measured in turn, so that what disturbs the machine disturbs all of them, and what a
+/// length of the kernel took at least counts. Figures are microseconds; those in parentheses are multiples of the floor.
+/// Compare figures of one row, on a machine without other load.
 #[derive(clap::Args, Clone, Debug)]
 #[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:
@@ -56,7 +57,7 @@ pub(super) struct Args {
     steps: usize,
 
     #[command(flatten)]
-    rounds: RoundOption<3>,
+    rounds: RoundOption<10>,
 
     #[command(flatten)]
     format: FormatOptions,

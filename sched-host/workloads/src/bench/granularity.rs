@@ -9,14 +9,16 @@
 mod kernel;
 mod pattern;
 mod peers;
+mod search;
 
 pub use pattern::Pattern;
 
 use super::BenchError;
-use kernel::{Grid, nanoseconds_per_iteration};
+use kernel::Grid;
 use peers::Counters;
 use sched_runtime::{Codelet, Context, Handle, Read, Recording, RunError, Runtime, SubmitError, TaskRef, Write};
 use sched_tree::plugin::Registry;
+use search::in_turn;
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,7 +39,7 @@ pub struct Granularity {
     pub width: usize,
     /// Number of steps.
     pub steps: usize,
-    /// Number of measurements of each length of the kernels; the least time counts.
+    /// Number of measurements of the two lengths of the kernels between which METG(50 %) lies; the least times count.
     pub rounds: usize,
 }
 
@@ -83,109 +85,40 @@ pub fn granularity(
     mut progress: impl FnMut(f64),
 ) -> Result<Vec<GranularityResult>, BenchError> {
     let mut results = Vec::new();
-    let steps = wanted.workers.len() * wanted.patterns.len() * wanted.policies.len();
+    let rows = wanted.workers.len() * wanted.patterns.len() * wanted.policies.len();
     for workers in wanted.workers.iter().copied() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().expect("a small pool of threads");
         for pattern in wanted.patterns.iter().copied() {
             let grid = Arc::new(Grid::new(pattern, wanted.width, wanted.steps));
-            let measure = Measure { grid: &grid, workers, rounds: wanted.rounds.max(1) };
-            let peer_ns = measure.peers()?;
+            let counters = Counters::new(&grid);
             for policy in &wanted.policies {
                 let runtime = super::builder(registry, policy, workers, wanted.main_worker).build()?;
                 let contest = Contest::new(&runtime, &grid);
                 let recording = contest.record();
+                let contenders: [&dyn Fn() -> Result<Duration, RunError>; 5] = [
+                    &|| contest.by_data(),
+                    &|| contest.by_tasks(),
+                    &|| contest.replay(&recording),
+                    &|| Ok(peers::on_rayon(&pool, &grid, &counters)),
+                    &|| Ok(peers::on_spinning_threads(workers, &grid)),
+                ];
+                let [data_ns, explicit_ns, replayed_ns, rayon, floor] =
+                    in_turn(contenders, &grid, workers, wanted.rounds.max(1))?;
+                let (policy, peer_ns) = (runtime.policy().to_owned(), GranularityPeers { rayon, floor });
                 results.push(GranularityResult {
                     pattern,
                     workers,
-                    policy: runtime.policy().to_owned(),
-                    data_ns: measure.metg(|| contest.by_data())?,
-                    explicit_ns: measure.metg(|| contest.by_tasks())?,
-                    replayed_ns: measure.metg(|| contest.replay(&recording))?,
+                    policy,
+                    data_ns,
+                    explicit_ns,
+                    replayed_ns,
                     peer_ns,
                 });
-                progress(results.len() as f64 / steps as f64);
+                progress(results.len() as f64 / rows as f64);
             }
         }
     }
     Ok(results)
-}
-
-/// How a contender is measured.
-struct Measure<'a> {
-    grid: &'a Grid,
-    workers: usize,
-    rounds: usize,
-}
-
-impl Measure<'_> {
-    fn peers(&self) -> Result<GranularityPeers, RunError> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.workers).build().expect("a small pool of threads");
-        let counters = Counters::new(self.grid);
-        Ok(GranularityPeers {
-            rayon: self.metg(|| Ok(peers::on_rayon(&pool, self.grid, &counters)))?,
-            floor: self.metg(|| Ok(peers::on_spinning_threads(self.workers, self.grid)))?,
-        })
-    }
-
-    /// METG(50 %) of a contender, in nanoseconds.
-    fn metg(&self, run: impl Fn() -> Result<Duration, RunError>) -> Result<Option<f64>, RunError> {
-        let iteration = nanoseconds_per_iteration();
-        least_granularity(|iterations| {
-            let mut least = Duration::MAX;
-            for _ in 0..self.rounds {
-                self.grid.restart(iterations);
-                least = run()?.min(least);
-                assert!(self.grid.is_done(), "every task is executed once");
-            }
-            let granularity = least.as_nanos() as f64 * self.workers as f64 / self.grid.len() as f64;
-            Ok(Point { granularity, useful: f64::from(iterations) * iteration })
-        })
-    }
-}
-
-/// What was measured with kernels of some number of iterations.
-#[derive(Clone, Copy)]
-struct Point {
-    /// Time of the workers for a task, in nanoseconds.
-    granularity: f64,
-    /// The part of it that iterations take.
-    useful: f64,
-}
-
-impl Point {
-    /// By how much the granularity exceeds that of an efficiency of one half.
-    fn excess(&self) -> f64 {
-        self.granularity - 2.0 * self.useful
-    }
-}
-
-/// The longest kernels that are tried, in iterations: some 0.1 ms. On a machine whose workers do not get their cores no
-/// length is enough, and the search ends soon nevertheless.
-const MOST_ITERATIONS: u32 = 1 << 13;
-
-/// The granularity with an efficiency of one half, which grows with the number of iterations: between the two numbers
-/// that enclose it, and that differ by one or by at most 3 %, it is interpolated.
-fn least_granularity<E>(measure: impl Fn(u32) -> Result<Point, E>) -> Result<Option<f64>, E> {
-    let is_enough = |point: &Point| point.excess() <= 0.0;
-    let (mut few, mut below) = (0, None);
-    let mut many = 32;
-    let mut above = measure(many)?;
-    while !is_enough(&above) {
-        (few, below) = (many, Some(above));
-        many *= 4;
-        if many > MOST_ITERATIONS {
-            return Ok(None);
-        }
-        above = measure(many)?;
-    }
-    while many - few > (many / 32).max(1) {
-        let middle = few + (many - few) / 2;
-        let point = measure(middle)?;
-        if is_enough(&point) { (many, above) = (middle, point) } else { (few, below) = (middle, Some(point)) }
-    }
-    // No iteration at all is never enough.
-    let below = below.map_or_else(|| measure(0), Ok)?;
-    let part = below.excess() / (below.excess() - above.excess());
-    Ok(Some(below.granularity + part * (above.granularity - below.granularity)))
 }
 
 /// Place of a task in the grid.
@@ -333,26 +266,6 @@ impl<'a> Contest<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::convert::Infallible;
-
-    #[test]
-    fn the_least_granularity_is_where_the_efficiency_is_one_half() {
-        // As if each task cost an overhead besides its iterations, some of it within its kernel.
-        let found = |overhead: f64, iteration: f64| {
-            least_granularity(|iterations| {
-                let useful = f64::from(iterations) * iteration;
-                Ok::<Point, Infallible>(Point { granularity: useful + overhead, useful })
-            })
-            .expect("nothing fails")
-        };
-        for overhead in [10.0, 180.0, 2_500.0, 60_000.0] {
-            let found = found(overhead, 12.0).expect("it is within what is tried");
-            assert!((found / (2.0 * overhead) - 1.0).abs() < 1e-6, "{found} {overhead}");
-        }
-        assert_eq!(found(1e9, 12.0), None);
-        // Whose overhead is less than an iteration.
-        assert!(found(0.5, 12.0).is_some_and(|found| (found - 1.0).abs() < 1e-6));
-    }
 
     #[test]
     fn every_contender_executes_every_task_after_those_that_it_waits_for() {

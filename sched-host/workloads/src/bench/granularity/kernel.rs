@@ -4,7 +4,7 @@ use super::pattern::Pattern;
 use crossbeam::utils::CachePadded;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering::*};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A grid of steps and columns, whose tasks check that those which they wait for have ended, and compute for a while.
 pub(super) struct Grid {
@@ -72,14 +72,10 @@ fn compute(iterations: u32) -> f64 {
     values.iter().product()
 }
 
-/// Nanoseconds of an iteration in long kernels, the least of several measurements.
+/// Nanoseconds of an iteration in a long kernel.
 pub(super) fn nanoseconds_per_iteration() -> f64 {
     const ITERATIONS: u32 = 20_000;
-    let measure = |_| {
-        let began = Instant::now();
-        black_box(compute(black_box(ITERATIONS)));
-        began.elapsed()
-    };
-    let least = (0..20).map(measure).min().unwrap_or(Duration::ZERO);
-    (least.as_nanos() as f64 / f64::from(ITERATIONS)).max(1e-3)
+    let began = Instant::now();
+    black_box(compute(black_box(ITERATIONS)));
+    (began.elapsed().as_nanos() as f64 / f64::from(ITERATIONS)).max(1e-3)
 }
