@@ -100,6 +100,12 @@ pub(super) struct Execution {
     there: Vec<BinaryHeap<Waiting>>,
     /// By lane: the next one in the queue.
     heads: Vec<usize>,
+    /// By lane: total length of those in the queue, from that one on.
+    left: Vec<u64>,
+    /// An execution that ends after this time is given up.
+    most: u64,
+    /// Whether it will, by what is known: a lane still executes what is in its queue, and after a task come others.
+    is_late: bool,
     /// By lane: total length of those that wait for it.
     backlog: Vec<u64>,
     /// Whether each lane executes something.
@@ -124,10 +130,11 @@ pub(super) struct Execution {
 
 impl Schedule {
     /// Computes the times of `plan` if each lane executes its tasks in the order of their starts there. The data of a
-    /// task is fetched when it is ready, but not earlier than [`Outlook::lead`] before its planned start.
-    pub(super) fn follow(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) {
+    /// task is fetched when it is ready, but not earlier than [`Outlook::lead`] before its planned start. Gives up where
+    /// the plan takes longer than until `most`, with the end of time as its end.
+    pub(super) fn follow(&mut self, outlook: &Outlook, plan: &Schedule, most: u64, scratch: &mut Scratch) {
         scratch.line_up(outlook, plan);
-        self.follow_in_line(outlook, plan, &outlook.sent, scratch);
+        self.follow_in_line(outlook, plan, &outlook.sent, most, scratch);
     }
 
     /// As [`follow`](Self::follow), where the tasks of `plan` are in [line](Scratch::line_up), with what these take, and
@@ -137,9 +144,10 @@ impl Schedule {
         outlook: &Outlook,
         plan: &Schedule,
         sent: &[(usize, usize, u64)],
+        most: u64,
         scratch: &mut Scratch,
     ) {
-        self.begin_in_line(outlook, plan, scratch);
+        self.begin_in_line(outlook, plan, most, scratch);
         let fetch = |task: usize, ready: u64| plan.fetched(outlook, task, ready);
         self.release_first(outlook, sent, scratch, fetch);
         while let Some(Reverse(entry)) = scratch.execution.events.pop() {
@@ -149,9 +157,13 @@ impl Schedule {
                 Event::Fetch { task } => {
                     let lane = self.lanes[task];
                     scratch.bring(outlook, task, outlook.lanes[lane].memory, at);
-                    self.advance(scratch, lane);
+                    self.advance(outlook, scratch, lane);
                 }
                 Event::Request { .. } => {}
+            }
+            if scratch.execution.is_late {
+                self.end = NEVER;
+                break;
             }
         }
     }
@@ -163,31 +175,38 @@ impl Schedule {
     }
 
     /// Begins an execution in which each lane executes its tasks in [line](Scratch::line_up).
-    fn begin_in_line(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) {
-        self.begin(outlook, scratch);
+    fn begin_in_line(&mut self, outlook: &Outlook, plan: &Schedule, most: u64, scratch: &mut Scratch) {
+        self.begin(outlook, most, scratch);
         self.lanes.clone_from(&plan.lanes);
+        let Execution { queues, lengths, left, .. } = &mut scratch.execution;
+        let length = |queue: &Vec<usize>| queue.iter().fold(0, |sum: u64, task| sum.saturating_add(lengths[*task]));
+        left.clear();
+        left.extend(queues.iter().map(length));
     }
 
     /// Begins the tasks of a lane in their order, as far as it is known when their data is there.
-    fn advance(&mut self, scratch: &mut Scratch, lane: usize) {
+    fn advance(&mut self, outlook: &Outlook, scratch: &mut Scratch, lane: usize) {
         let Scratch { execution, free, .. } = scratch;
         while let Some(task) = execution.queues[lane].get(execution.heads[lane]).copied() {
             if execution.arrivals[task] == NEVER {
                 break;
             }
             execution.heads[lane] += 1;
-            let start = execution.arrivals[task].max(free[lane]);
-            free[lane] = self.start(execution, task, start, execution.lengths[task]);
+            let (start, length) = (execution.arrivals[task].max(free[lane]), execution.lengths[task]);
+            free[lane] = self.start(outlook, execution, task, start, length);
+            execution.left[lane] = execution.left[lane].saturating_sub(length);
+            execution.is_late |= free[lane].saturating_add(execution.left[lane]) > execution.most;
         }
     }
 
-    fn begin(&mut self, outlook: &Outlook, scratch: &mut Scratch) {
+    fn begin(&mut self, outlook: &Outlook, most: u64, scratch: &mut Scratch) {
         self.clear(outlook);
         scratch.copies.clone_from(&outlook.copies);
         scratch.waits.clone_from(&outlook.waits);
         scratch.free.clear();
         scratch.free.extend(outlook.lanes.iter().map(|lane| lane.free.max(outlook.now)));
         let (lanes, execution) = (outlook.lanes.len(), &mut scratch.execution);
+        (execution.most, execution.is_late) = (most, false);
         execution.events.clear();
         execution.traffic.clone_from(&outlook.traffic);
         execution.allocated.clear();
@@ -239,9 +258,10 @@ impl Schedule {
     }
 
     /// Begins a task that takes so long. Returns its end.
-    fn start(&mut self, execution: &mut Execution, task: usize, start: u64, length: u64) -> u64 {
+    fn start(&mut self, outlook: &Outlook, execution: &mut Execution, task: usize, start: u64, length: u64) -> u64 {
         let end = start + length;
         (self.starts[task], self.ends[task]) = (start, end);
+        execution.is_late |= end.saturating_add(outlook.tails[task]) > execution.most;
         execution.events.push(Reverse(Entry::end(end, task)));
         end
     }

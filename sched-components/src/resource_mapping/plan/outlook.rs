@@ -85,6 +85,8 @@ pub(super) struct Outlook {
     pub(super) waits: Vec<u32>,
     successors: Vec<usize>,
     successors_of: Vec<Range<usize>>,
+    /// By task: what those that wait for it take at least, one after the other, each where it takes least.
+    pub(super) tails: Vec<u64>,
     uses: Vec<Use>,
     uses_of: Vec<Range<usize>>,
     /// When a copy of each piece of data is in each memory.
@@ -241,6 +243,21 @@ impl Outlook {
         }
         ranks
     }
+
+    /// See [`tails`](field@Self::tails).
+    fn tails(&self) -> Vec<u64> {
+        let shortest = |lengths: &[u64]| lengths.iter().min().copied().unwrap_or(NEVER);
+        let shortest: Vec<u64> = self.lengths.chunks(self.lanes.len().max(1)).map(shortest).collect();
+        let mut tails = vec![0; self.len()];
+        for task in (0..self.len()).rev() {
+            let from = |next: &usize| {
+                let own = if self.works[*next] { shortest[self.rows[*next] as usize] } else { 0 };
+                if self.is_open(*next) { own.saturating_add(tails[*next]) } else { 0 }
+            };
+            tails[task] = self.successors(task).iter().map(from).max().unwrap_or(0);
+        }
+        tails
+    }
 }
 
 impl<'a> Builder<'a> {
@@ -391,6 +408,7 @@ impl<'a> Builder<'a> {
             }
             outlook.successors_of.push(from..outlook.successors.len());
         }
+        outlook.tails = outlook.tails();
         outlook.squads = Squads::new(&outlook);
         outlook
     }

@@ -46,7 +46,7 @@ impl Samples {
         }
         for draw in &self.draws {
             draw.lengths(outlook, plan, &mut scratch.execution.lengths);
-            self.followed.follow_in_line(outlook, plan, &draw.sent, scratch);
+            self.followed.follow_in_line(outlook, plan, &draw.sent, NEVER, scratch);
             sum = sum.saturating_add(self.followed.end.saturating_sub(outlook.now));
         }
         sum

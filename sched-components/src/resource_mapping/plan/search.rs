@@ -4,7 +4,7 @@ use super::dice::Dice;
 use super::outlook::{NEVER, Outlook};
 use super::samples::Samples;
 use super::schedule::{Schedule, Scratch, Taste};
-use super::tried::{Fingerprint, Outcome, Tried};
+use super::tried::{Fingerprint, Followed, Outcome, Tried};
 
 /// Share of the tries that change the preferences of kinds of tasks: these change most at once.
 const ON_KINDS: f64 = 0.8;
@@ -153,17 +153,18 @@ impl<'a> Search<'a> {
         let (outlook, at_once) = (self.outlook, taste.at_once && !fixed);
         let shares = at_once && taste.shares && outlook.has_links();
         let expected = if shares { self.length() as f64 } else { self.expected };
-        let most = (outlook.now as f64 + expected * PROMISING) as u64;
-        let chosen = self.decide(&taste, fixed, most);
-        let known = chosen.and_then(|chosen| self.tried.followed(chosen));
-        let (expected, print) = known.unwrap_or_else(|| self.predict(chosen));
-        if expected == NEVER || (outlook.has_links() && expected > most) {
+        let promising = (outlook.now as f64 + expected * PROMISING) as u64;
+        let chosen = self.decide(&taste, fixed, promising);
+        let most = self.most_expected(promising);
+        let known = chosen.and_then(|chosen| self.tried.followed(chosen, most));
+        let Followed::Ends(expected, print) = known.unwrap_or_else(|| self.predict(chosen, most)) else { return };
+        if expected > most {
             return;
         }
         let room = if self.samples.is_empty() { 0.0 } else { ROOM * self.length() as f64 };
-        let most = self.best.end.saturating_add(room as u64).min(NEVER - 1);
+        let latest = self.best.end.saturating_add(room as u64).min(NEVER - 1);
         let is_worse = match self.tried.outcome(print) {
-            Some(Outcome::Late(limit)) => most <= limit,
+            Some(Outcome::Late(limit)) => latest <= limit,
             Some(Outcome::Score(score)) => score > self.score,
             None => false,
         };
@@ -172,9 +173,9 @@ impl<'a> Search<'a> {
         }
         if self.best_print != Some(print) {
             if known.is_some() {
-                self.predict(chosen);
+                self.predict(chosen, most);
             }
-            if !self.rate(print, most) {
+            if !self.rate(print, latest) {
                 return;
             }
             std::mem::swap(&mut self.best, &mut self.trial);
@@ -200,16 +201,31 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Makes the trial of what tasks have chosen, if they have. Returns its end, and its fingerprint.
-    fn predict(&mut self, chosen: Option<Fingerprint>) -> (u64, Fingerprint) {
+    /// When a plan ends at the latest by the cheap prediction, if it is to be compared with the best: before `promising`
+    /// where the closer one has the last word.
+    fn most_expected(&self, promising: u64) -> u64 {
+        if self.outlook.has_links() {
+            promising
+        } else if self.samples.is_empty() {
+            self.best.end
+        } else {
+            NEVER
+        }
+    }
+
+    /// Makes the trial of what tasks have chosen, if they have, and tells what it is.
+    fn predict(&mut self, chosen: Option<Fingerprint>, most: u64) -> Followed {
         if chosen.is_some() {
-            self.trial.follow(self.outlook, &self.draft, &mut self.scratch);
+            self.trial.follow(self.outlook, &self.draft, most, &mut self.scratch);
         }
-        let predicted = (self.trial.end, Fingerprint::of(&self.trial));
+        let followed = match self.trial.end {
+            NEVER => Followed::Late(most),
+            end => Followed::Ends(end, Fingerprint::of(&self.trial)),
+        };
         if let Some(chosen) = chosen {
-            self.tried.note_followed(chosen, predicted.0, predicted.1);
+            self.tried.note_followed(chosen, followed);
         }
-        predicted
+        followed
     }
 
     /// Whether the trial is no worse than the best plan, and does not end after `most`.
@@ -260,7 +276,7 @@ impl<'a> Search<'a> {
 
     /// Starts from a plan that is being followed, and the habits that led to it.
     pub(super) fn resume(&mut self, habits: &Habits, present: &Schedule) {
-        self.best.follow(self.outlook, present, &mut self.scratch);
+        self.best.follow(self.outlook, present, NEVER, &mut self.scratch);
         self.expected = self.length() as f64;
         // What became of `present` is not what would become of that again, where its data comes earlier or later.
         if self.outlook.has_links() {

@@ -20,11 +20,19 @@ pub(super) enum Outcome {
     Score(u64),
 }
 
+/// What becomes of a plan that tasks chose, by the cheap prediction of transfers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Followed {
+    /// It ends after this time.
+    Late(u64),
+    /// When it ends, and the plan that is made of it.
+    Ends(u64, Fingerprint),
+}
+
 /// See the [module](self).
 #[derive(Default, Debug)]
 pub(super) struct Tried {
-    /// By what tasks chose: when all ends by the cheap prediction of transfers, and the plan that it makes of that.
-    followed: HashMap<Fingerprint, (u64, Fingerprint)>,
+    followed: HashMap<Fingerprint, Followed>,
     outcomes: HashMap<Fingerprint, Outcome>,
 }
 
@@ -41,14 +49,15 @@ impl Fingerprint {
 }
 
 impl Tried {
-    /// What [`Schedule::follow`] makes of a plan, if that is known: its end, and its fingerprint.
-    pub(super) fn followed(&self, plan: Fingerprint) -> Option<(u64, Fingerprint)> {
-        self.followed.get(&plan).copied()
+    /// What [`Schedule::follow`] makes of a plan until `most`, if that is known.
+    pub(super) fn followed(&self, plan: Fingerprint, most: u64) -> Option<Followed> {
+        let is_enough = |followed: &Followed| !matches!(followed, Followed::Late(limit) if *limit < most);
+        self.followed.get(&plan).copied().filter(is_enough)
     }
 
     /// Takes note of what [`Schedule::follow`] made of a plan.
-    pub(super) fn note_followed(&mut self, plan: Fingerprint, end: u64, to: Fingerprint) {
-        self.followed.insert(plan, (end, to));
+    pub(super) fn note_followed(&mut self, plan: Fingerprint, followed: Followed) {
+        self.followed.insert(plan, followed);
     }
 
     /// What a plan turned out to be.

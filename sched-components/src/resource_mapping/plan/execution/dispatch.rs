@@ -20,7 +20,7 @@ impl Schedule {
         most: u64,
         scratch: &mut Scratch,
     ) {
-        self.begin(outlook, scratch);
+        self.begin(outlook, most, scratch);
         let shares = taste.shares && outlook.has_links();
         if shares {
             scratch.begin_flows(outlook);
@@ -34,7 +34,7 @@ impl Schedule {
         let fetch = |task: usize, ready: u64| Entry::fetch(ready, taste.keys[task], task);
         self.release_first(outlook, &outlook.sent, scratch, fetch);
         loop {
-            match scratch.next(outlook, shares, most) {
+            match scratch.next(outlook, shares) {
                 Next::Nothing => break,
                 Next::Late => {
                     self.end = NEVER;
@@ -46,7 +46,7 @@ impl Schedule {
                     let lane = self.lanes[task];
                     if outlook.works[task] && scratch.free[lane] <= at {
                         scratch.execution.busy[lane] = false;
-                        self.start_best(scratch, lane, at);
+                        self.start_best(outlook, scratch, lane, at);
                     }
                 }
                 Next::Event(at, Event::Fetch { task }) => self.place(outlook, taste, scratch, task, at),
@@ -75,7 +75,7 @@ impl Schedule {
         } else {
             scratch.execution.coming[lane].push((Reverse(arrival), waiting));
             if !scratch.execution.busy[lane] || scratch.free[lane] <= now {
-                self.start_best(scratch, lane, now);
+                self.start_best(outlook, scratch, lane, now);
             }
         }
     }
@@ -93,14 +93,14 @@ impl Schedule {
         for task in complete.drain(..) {
             let lane = self.lanes[task as usize];
             if !scratch.execution.busy[lane] || scratch.free[lane] <= now {
-                self.start_best(scratch, lane, now);
+                self.start_best(outlook, scratch, lane, now);
             }
         }
         scratch.execution.complete = complete;
     }
 
     /// Begins a task of those that wait for a lane: the most urgent whose data is there, or the first whose data comes.
-    fn start_best(&mut self, scratch: &mut Scratch, lane: usize, now: u64) {
+    fn start_best(&mut self, outlook: &Outlook, scratch: &mut Scratch, lane: usize, now: u64) {
         let Scratch { execution, free, .. } = scratch;
         let (coming, there) = (&mut execution.coming[lane], &mut execution.there[lane]);
         while let Some((_, waiting)) = coming.peek().copied().filter(|(Reverse(at), _)| *at <= now) {
@@ -113,7 +113,7 @@ impl Schedule {
         execution.backlog[lane] -= length;
         execution.busy[lane] = true;
         let start = execution.arrivals[task].max(now);
-        free[lane] = self.start(execution, task, start, length);
+        free[lane] = self.start(outlook, execution, task, start, length);
     }
 }
 

@@ -33,12 +33,12 @@ impl Schedule {
         scratch: &mut Scratch,
     ) {
         scratch.line_up(outlook, plan);
-        self.begin_in_line(outlook, plan, scratch);
+        self.begin_in_line(outlook, plan, most, scratch);
         scratch.begin_flows(outlook);
         let fetch = |task: usize, ready: u64| plan.fetched(outlook, task, ready);
         self.release_first(outlook, &outlook.sent, scratch, fetch);
         loop {
-            match scratch.next(outlook, true, most) {
+            match scratch.next(outlook, true) {
                 Next::Nothing => break,
                 Next::Late => {
                     self.end = NEVER;
@@ -48,7 +48,7 @@ impl Schedule {
                 Next::Event(at, Event::End { task }) => self.end(outlook, scratch, task, at, fetch),
                 Next::Event(at, Event::Fetch { task }) => {
                     scratch.ask(outlook, task, outlook.lanes[self.lanes[task]].memory, at);
-                    self.advance(scratch, self.lanes[task]);
+                    self.advance(outlook, scratch, self.lanes[task]);
                 }
                 Next::Event(at, Event::Request { place, from }) => scratch.request(outlook, place, from, at),
             }
@@ -60,7 +60,7 @@ impl Schedule {
         let mut complete = std::mem::take(&mut scratch.execution.complete);
         scratch.receive(outlook, now, &mut complete);
         for task in complete.drain(..) {
-            self.advance(scratch, self.lanes[task as usize]);
+            self.advance(outlook, scratch, self.lanes[task as usize]);
         }
         scratch.execution.complete = complete;
     }
@@ -75,15 +75,15 @@ impl Execution {
 }
 
 impl Scratch {
-    /// What happens next until `most`, among transfers too if they share links.
-    pub(super) fn next(&mut self, outlook: &Outlook, shares: bool, most: u64) -> Next {
-        let Execution { events, flows, .. } = &mut self.execution;
+    /// What happens next, among transfers too if they share links.
+    pub(super) fn next(&mut self, outlook: &Outlook, shares: bool) -> Next {
+        let Execution { events, flows, most, is_late, .. } = &mut self.execution;
         let event = events.peek().map_or(NEVER, |Reverse(entry)| entry.at());
         let arrival = if shares { flows.next(&outlook.network) } else { NEVER };
         let at = event.min(arrival);
         if at == NEVER {
             Next::Nothing
-        } else if at > most {
+        } else if at > *most || *is_late {
             Next::Late
         } else if arrival <= event {
             Next::Arrival(arrival)

@@ -97,6 +97,7 @@ mod tests {
             is_sent: vec![false; count],
             waits: vec![0; count],
             successors_of: vec![Range::default(); count],
+            tails: vec![0; count],
             uses_of: vec![Range::default(); count],
             ..Outlook::default()
         };

@@ -88,6 +88,54 @@ fn a_task_behind_any_number_of_others_that_take_no_time_is_about_to_be_pushed() 
     assert_eq!(coming.first(5), 7);
 }
 
+const NOW: u64 = 7;
+
+/// The tasks before each: two of the earlier ones, or one.
+fn before(follows: &[[prop::sample::Index; 2]]) -> Vec<Vec<usize>> {
+    let before = |(task, follows): (usize, &[prop::sample::Index; 2])| -> Vec<usize> {
+        let mut before: Vec<usize> = follows.iter().filter(|_| task > 0).map(|at| at.index(task)).collect();
+        before.sort_unstable();
+        before.dedup();
+        before
+    };
+    follows.iter().enumerate().map(before).collect()
+}
+
+/// Tasks with these lengths on each lane, behind these, in one memory; lanes are free at these times.
+fn graph(lengths: &[Vec<u64>], before: &[Vec<usize>], free: &[u64]) -> Outlook {
+    let count = lengths.len();
+    let followers = |task: usize| (0..count).filter(move |next| before[*next].contains(&task));
+    let mut successors = Vec::new();
+    let successors_of = (0..count).map(|task| {
+        let from = successors.len();
+        successors.extend(followers(task));
+        from..successors.len()
+    });
+    let successors_of = successors_of.collect();
+    let lane = |(number, free): (usize, &u64)| {
+        let (worker, child) = (WorkerId(number as u32), Child(number as u32));
+        Lane { worker, child, memory: 0, class: 0, free: *free }
+    };
+    let mut outlook = Outlook {
+        now: NOW,
+        lanes: free.iter().enumerate().map(lane).collect(),
+        classes: 1,
+        memories: 1,
+        sequences: (0..count as u64).collect(),
+        rows: (0..count as u32).collect(),
+        lengths: lengths.concat(),
+        works: lengths.iter().map(|lengths| lengths[0] > 0).collect(),
+        is_sent: vec![false; count],
+        waits: before[..count].iter().map(|before| before.len() as u32).collect(),
+        successors,
+        successors_of,
+        uses_of: vec![Range::default(); count],
+        ..Outlook::default()
+    };
+    outlook.tails = outlook.tails();
+    outlook
+}
+
 proptest! {
     /// No lane is idle while a task is ready, and the most urgent one goes first.
     #[test]
@@ -97,42 +145,9 @@ proptest! {
         keys in prop::collection::vec(0..50_u8, 40),
         free in prop::collection::vec(0..30_u64, 1..6),
     ) {
-        const NOW: u64 = 7;
-        let count = lengths.len();
-        let before = |task: usize| -> Vec<usize> {
-            let mut before: Vec<usize> = follows[task].iter().filter(|_| task > 0).map(|at| at.index(task)).collect();
-            before.sort_unstable();
-            before.dedup();
-            before
-        };
-        let followers = |task: usize| (0..count).filter(move |next| before(*next).contains(&task));
-        let mut successors = Vec::new();
-        let successors_of = (0..count).map(|task| {
-            let from = successors.len();
-            successors.extend(followers(task));
-            from..successors.len()
-        });
-        let successors_of = successors_of.collect();
-        let lane = |(number, free): (usize, &u64)| {
-            let (worker, child) = (WorkerId(number as u32), Child(number as u32));
-            Lane { worker, child, memory: 0, class: 0, free: *free }
-        };
-        let outlook = Outlook {
-            now: NOW,
-            lanes: free.iter().enumerate().map(lane).collect(),
-            classes: 1,
-            memories: 1,
-            sequences: (0..count as u64).collect(),
-            rows: (0..count as u32).collect(),
-            lengths: lengths.iter().flat_map(|length| vec![*length; free.len()]).collect(),
-            works: lengths.iter().map(|length| *length > 0).collect(),
-            is_sent: vec![false; count],
-            waits: (0..count).map(|task| before(task).len() as u32).collect(),
-            successors,
-            successors_of,
-            uses_of: vec![Range::default(); count],
-            ..Outlook::default()
-        };
+        let (count, before) = (lengths.len(), before(&follows));
+        let on_each: Vec<Vec<u64>> = lengths.iter().map(|length| vec![*length; free.len()]).collect();
+        let outlook = graph(&on_each, &before, &free);
         prop_assert!(outlook.is_uniform());
         let keys: Vec<f64> = keys[..count].iter().map(|key| f64::from(*key)).collect();
         let taste = Taste {
@@ -148,7 +163,7 @@ proptest! {
         let mut plan = Schedule::default();
         let mut scratch = Scratch::default();
         plan.list(&outlook, &taste, &mut scratch);
-        let ready = |task: usize| before(task).iter().map(|before| plan.ends[*before]).fold(NOW, u64::max);
+        let ready = |task: usize| before[task].iter().map(|before| plan.ends[*before]).fold(NOW, u64::max);
         for task in 0..count {
             prop_assert_eq!(plan.ends[task] - plan.starts[task], lengths[task]);
             if lengths[task] == 0 {
@@ -180,5 +195,38 @@ proptest! {
         let late = Schedule { starts: plan.starts.iter().map(|start| start + 100).collect(), ..plan.clone() };
         let none_works = !outlook.works.contains(&true);
         prop_assert!(none_works || samples.score(&outlook, &late, &mut scratch) > score);
+    }
+
+    /// A plan is given up if it ends too late, however early that is seen, and only then.
+    #[test]
+    fn a_plan_is_given_up_exactly_if_it_ends_too_late(
+        lengths in prop::collection::vec(prop::collection::vec(1..20_u64, 4), 1..40),
+        idle in prop::collection::vec(prop::bool::weighted(0.1), 40),
+        follows in prop::collection::vec(any::<[prop::sample::Index; 2]>(), 40),
+        lanes in prop::collection::vec(0..4_usize, 40),
+        free in prop::collection::vec(0..30_u64, 4),
+        early in 1..20_u64,
+    ) {
+        let mut lengths = lengths;
+        lengths.iter_mut().zip(idle).filter(|(_, idle)| *idle).for_each(|(lengths, _)| lengths.fill(0));
+        let (count, before) = (lengths.len(), before(&follows));
+        let outlook = graph(&lengths, &before, &free);
+        // Each lane executes its tasks in the order of submission.
+        let plan = Schedule {
+            lanes: lanes[..count].to_vec(),
+            starts: (NOW..).take(count).collect(),
+            ends: (NOW..).take(count).collect(),
+            end: 0,
+        };
+        let mut scratch = Scratch::default();
+        let mut followed = |most| {
+            let mut followed = Schedule::default();
+            followed.follow(&outlook, &plan, most, &mut scratch);
+            (followed.end, followed.starts)
+        };
+        let (end, starts) = followed(NEVER);
+        prop_assert!(end < NEVER);
+        prop_assert_eq!(followed(end), (end, starts));
+        prop_assert!(end == NOW || followed(end.saturating_sub(early)).0 == NEVER);
     }
 }
