@@ -158,6 +158,42 @@ fn what_waits_at_home_is_run_when_its_worker_leaves_the_context() {
 }
 
 #[test]
+fn what_waits_at_home_is_run_when_workers_come_to_a_context_that_has_lost_all() {
+    let runtime = stock::runtime(STEALING, 2);
+    // Of the second four, which are ready at once, each worker has one: the others wait.
+    let ((begins, begun), goes_on) = (channel(), Arc::new(AtomicBool::new(false)));
+    let (begins, go_on) = (Mutex::new(begins), Arc::clone(&goes_on));
+    let run = runtime.codelet::<(), bool>("run").cpu("run", move |context, ()| {
+        if *context.params && !goes_on.load(SeqCst) {
+            begins.lock().expect("nobody panics").send(()).expect("the test listens");
+            while !goes_on.load(SeqCst) {
+                std::thread::yield_now();
+            }
+        }
+    });
+    let run = run.build();
+    let recording = runtime.record(|recorder| {
+        let first =
+            (0..4).map(|_| recorder.task_with(&run, false, ()).submit()).collect::<Result<Vec<TaskRef>, _>>()?;
+        (0..4).try_for_each(|_| recorder.task_with(&run, true, ()).after(&first).submit().map(drop))
+    });
+    let recording = recording.expect("the tasks are sound");
+    let replay = runtime.replay(&recording).expect("it does not run");
+    (0..2).for_each(|_| begun.recv_timeout(PATIENCE).expect("both workers have one"));
+    let context = runtime.default_context();
+    context.remove_workers([0, 1]).expect("all may leave");
+    let sleeps = || runtime.stats().iter().map(|worker| worker.sleeps).collect::<Vec<u64>>();
+    let (before, began) = (sleeps(), std::time::Instant::now());
+    go_on.store(true, SeqCst);
+    while sleeps().iter().zip(&before).any(|(now, before)| now == before) {
+        assert!(began.elapsed() < PATIENCE, "a worker without a context sleeps");
+        std::thread::yield_now();
+    }
+    context.add_workers([0, 1]).expect("there are these workers");
+    assert_eq!(finish(&runtime, replay), Outcome::Done);
+}
+
+#[test]
 fn a_policy_with_one_queue_takes_over_in_the_middle_of_a_replay() {
     let runtime = stock::runtime(STEALING, 2);
     let scene = Arc::new(Scene::columns(50));

@@ -176,6 +176,7 @@ fn reshape(
     };
     let renew = || core.roster.renew();
     if let Some(config) = exchange(&context.tree, &context.config(), policy, change, lay, &renew)? {
+        core.wake_for_what_waits_at_home(&config.workers);
         *context.config.lock() = config;
     }
     Ok(())

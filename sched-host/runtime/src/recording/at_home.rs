@@ -207,6 +207,14 @@ impl Core {
         }
     }
 
+    /// Wakes the workers of a context that was changed, if tasks of replays wait at home: the exchange of trees knows
+    /// nothing of these, and those who looked for them may have left.
+    pub(crate) fn wake_for_what_waits_at_home(&self, workers: &WorkerSet) {
+        if self.at_home.load(SeqCst) > 0 {
+            workers.iter().for_each(|worker| _ = self.backend.sleep.wake(worker.index()));
+        }
+    }
+
     #[cold]
     fn wake_for_left(&self, context: ContextId, home: u32) {
         let (sleep, tree) = (&self.backend.sleep, &self.roster.get(context).tree);
