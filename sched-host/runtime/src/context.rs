@@ -52,7 +52,8 @@ pub(crate) use policy_env::PolicyEnv;
 pub(crate) use roster::{ContextCore, Roster};
 pub use sched_tree::context::ContextError;
 
-use crate::{RunError, Submitter};
+use crate::worker::executed_here;
+use crate::{Core, RunError, Submitter};
 use sched_core::{Arch, WorkerId};
 use sched_graph::ContextId;
 use sched_policy::Policy;
@@ -260,7 +261,7 @@ impl SchedContext {
     /// Whether this thread executes a task of this context.
     fn is_inside(&self) -> bool {
         let core = &self.submitter.core;
-        crate::worker::executed_here(core).is_some_and(|number| number == self.context.number)
+        executed_here(core).is_some_and(|number| number == self.context.number)
     }
 }
 
@@ -313,10 +314,15 @@ pub(crate) fn enter_task(runtime: u64, number: ContextId) {
 
 /// Current context of this thread at a runtime: its number, and its serial number unless it cannot end now.
 #[inline]
-pub(crate) fn current(runtime: u64) -> (ContextId, Option<u64>) {
+pub(crate) fn current(core: &Core) -> (ContextId, Option<u64>) {
     let current = CURRENT.get();
     if current.number == ContextId::DEFAULT {
         return (ContextId::DEFAULT, None);
     }
-    if current.runtime == runtime { (current.number, current.serial) } else { (ContextId::DEFAULT, None) }
+    // A worker that has executed a task may act for the program, in the context of none: that of the task may be gone.
+    let is_left = || current.serial.is_none() && executed_here(core) != Some(current.number);
+    if current.runtime != core.id || is_left() {
+        return (ContextId::DEFAULT, None);
+    }
+    (current.number, current.serial)
 }

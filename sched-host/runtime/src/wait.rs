@@ -183,7 +183,7 @@ impl Runtime {
     /// # Errors
     /// As for [`wait_all`](Self::wait_all).
     pub fn wait_current(&self) -> Result<(), RunError> {
-        let (number, serial) = crate::context::current(self.core.id);
+        let (number, serial) = crate::context::current(&self.core);
         if number == ContextId::DEFAULT {
             return self.wait_all();
         }

@@ -100,7 +100,7 @@ impl Submitter {
     fn admit_replay(&self, recorded: &Recorded) -> Result<(&ContextCore, i32), SubmitError> {
         let core = &*self.core;
         let codelet = || "a recording".to_owned();
-        let (number, serial) = current(core.id);
+        let (number, serial) = current(core);
         let context = core.roster.get(number);
         let (mut min, mut max) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
         if min > max {

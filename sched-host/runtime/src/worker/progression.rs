@@ -18,7 +18,7 @@ impl Runtime {
     /// say, whose receipt releases tasks. It must be short, and wait for nothing; a worker that sleeps does not call
     /// it. While it returns true, since a message is expected any moment, the worker that called it does not go to
     /// sleep: it keeps its processor busy, so that should not last. (StarPU's progression hooks.) A hook that panics is
-    /// not called again.
+    /// not called again. Tasks that it submits are of the default context, if they name none.
     ///
     /// Returns whether the hook is set: a runtime has at most one.
     ///
@@ -71,9 +71,9 @@ impl Progression {
 #[cfg(test)]
 mod tests {
     use crate::Runtime;
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-    use std::sync::mpsc::channel;
+    use std::sync::mpsc::{TryRecvError, channel};
+    use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
     #[test]
@@ -93,5 +93,29 @@ mod tests {
         let task = runtime.codelet::<(), ()>("task").cpu("task", |_, ()| {}).build();
         runtime.task(&task, ()).submit().expect("it is sound");
         is_expected.recv_timeout(Duration::from_secs(60)).expect("it looks on");
+    }
+
+    /// The worker that calls the hook has executed a task of another context, which is gone.
+    #[test]
+    fn what_the_hook_submits_is_of_the_default_context() {
+        let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
+        let runtime = Runtime::builder().registry(components).workers(1).bind(false).build().expect("it starts");
+        let other = runtime.context("other").build().expect("it fits");
+        let task = runtime.codelet::<(), ()>("task").cpu("task", |_, ()| {}).build();
+        let (submitter, again) = ((*runtime).clone(), task.clone());
+        let ((ask, asked), (submitted, is_submitted)) = (channel(), channel());
+        let asked = Mutex::new(asked);
+        assert!(runtime.progression_hook(move || match asked.lock().expect("nobody panics").try_recv() {
+            Ok(()) => submitted.send(submitter.task(&again, ()).submit()).is_err(),
+            Err(error) => error == TryRecvError::Empty,
+        }));
+        runtime.task(&task, ()).context(&other).submit().expect("it is sound");
+        other.wait_all().expect("it ends");
+        other.delete().expect("nobody uses it");
+        ask.send(()).expect("the hook listens");
+        let task = is_submitted.recv_timeout(Duration::from_secs(60)).expect("the hook is called");
+        drop(ask);
+        runtime.wait(task.expect("it is sound")).expect("it runs");
+        assert_eq!(runtime.default_context().stats().finished, 1);
     }
 }

@@ -258,7 +258,7 @@ pub(in crate::task) fn admit<'a>(
             return Err(SubmitError::Foreign { codelet: codelet.name.clone(), what: "a context" });
         }
         Some(context) => (context.context.number, Some(context.serial)),
-        None => current(core.id),
+        None => current(core),
     };
     let context = core.roster.get(number);
     let (mut least, mut greatest) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
