@@ -369,3 +369,43 @@ fn a_task_that_nests_is_cancelled_before_it_begins_and_not_afterwards() {
     runtime.wait_all().expect("what the program cancels is not reported");
     assert_eq!(runtime.stats()[0].tasks, 4, "the busy one, one leaf, and both trees");
 }
+
+#[test]
+fn a_task_submitted_while_another_is_nested_comes_after_that_or_keeps_it_from_being_nested() {
+    let runtime = runtime(EAGER, 2);
+    type Params = (u64, Handle<u64>, ArrayHandle<u64>);
+    let nested = runtime.codelet::<(ReadWrite<u64>,), ()>("nested").cpu("nested", |_, (y,)| *y += 1).build();
+    let of_part = runtime.codelet::<(ReadWrite<[u64]>,), ()>("part").cpu("part", |_, (y,)| y[0] += 1).build();
+    let both = runtime.codelet::<(ReadWrite<u64>, Read<u64>, Read<[u64]>), ()>("both");
+    let both = both.cpu("both", |_, (x, y, part)| *x += *y + part[0]).build();
+    let (began, refused) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let (begin, refuse) = (Arc::clone(&began), Arc::clone(&refused));
+    let tree = runtime.codelet::<(ReadWrite<u64>,), Params>("tree").cpu("tree", move |context, (x,)| {
+        let (round, y, part) = context.params;
+        *x += 1;
+        begin.store(*round, SeqCst);
+        let nest = context.nest();
+        let submitted = [nest.task(&nested, (y,)).submit(), nest.task(&of_part, (part,)).submit()];
+        refuse.fetch_add(submitted.iter().filter(|nested| nested.is_err()).count() as u64, SeqCst);
+    });
+    let tree = tree.nests().build();
+    const ROUNDS: u64 = 300;
+    let mut taken = 0;
+    for round in 1..=ROUNDS {
+        let (x, y, whole) = (runtime.register(0), runtime.register(0), runtime.array(vec![0; 4]));
+        let part = whole.partition(&Plan::ranges(2)).expect("there are two halves")[0].clone();
+        runtime.task_with(&tree, (round, y.clone(), part.clone()), (&x,)).submit().expect("it is sound");
+        while began.load(SeqCst) != round {
+            std::thread::yield_now();
+        }
+        // Some of these come before the nested ones, some between them, and some after.
+        (0..round * 7 % 60).for_each(|_| std::hint::spin_loop());
+        let last = runtime.task(&both, (&x, &y, &part)).submit().expect("it is sound");
+        assert_eq!(runtime.wait(last).expect("nobody waits for itself"), Outcome::Done, "round {round}");
+        runtime.wait_all().expect("every task runs");
+        let sum = *runtime.read(&y).expect("it is good") + runtime.read(&whole).expect("it is good")[0];
+        assert_eq!(*runtime.read(&x).expect("it is good"), 1 + sum, "round {round}");
+        taken += sum;
+    }
+    assert_eq!(taken + refused.load(SeqCst), 2 * ROUNDS);
+}

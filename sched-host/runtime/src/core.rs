@@ -311,6 +311,12 @@ impl Core {
     fn take_back(&self, count: u64, context: &ContextCore) {
         self.finished_outside.fetch_add(count, SeqCst);
         self.note_if_finished(None);
+        self.give_up_reserved(count, context);
+    }
+
+    /// Has a context count tasks no more that get no number.
+    #[cold]
+    pub(crate) fn give_up_reserved(&self, count: u64, context: &ContextCore) {
         if context.number != ContextId::DEFAULT && context.in_flight.take_back(count).tell {
             self.outcomes.tell();
         }

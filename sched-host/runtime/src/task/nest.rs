@@ -11,6 +11,8 @@
 //! for that: such tasks are refused. So nested tasks name data of the task, or data that no unfinished task outside
 //! keeps from them.
 
+mod outside;
+
 use super::codelet::{Codelet, Context};
 use super::failure::{Cause, Outcome, SubmitError};
 use super::private_order::PrivateOrder;
@@ -20,6 +22,7 @@ use super::submit::{Entered, Request, Restriction, Submitter, TaskBuilder, TaskR
 use crate::core::{Core, TaskPlace};
 use crate::data::DataHeader;
 use crate::data::access::AccessList;
+use outside::Outside;
 use parking_lot::Mutex;
 use sched_core::WorkerId;
 use sched_graph::AccessMode;
@@ -66,6 +69,13 @@ struct NestInner {
     returned: Option<Outcome>,
     /// The first failure of a nested task.
     failed: Option<Cause>,
+}
+
+impl NestInner {
+    /// Whether a task has ended, or is nested here.
+    fn is_known(&self, core: &Core, task: TaskKey) -> bool {
+        core.is_ended(task) || self.tasks.contains(&task.sequence)
+    }
 }
 
 impl NestState {
@@ -248,8 +258,8 @@ impl Nest<'_> {
 type Accesses<'h> = Vec<(&'h Arc<DataHeader>, AccessMode)>;
 
 impl Request<'_> {
-    /// Checks that a nested task cannot wait for the task that it is nested in. Returns its accesses to data that this
-    /// task names, and those to other data, in the order of the ids.
+    /// Checks that a nested task cannot wait for the task that it is nested in, unless for [other](Outside) data than that
+    /// names. Returns its accesses to data that this task names, and those to other data, in the order of the ids.
     fn check_nested<'h>(
         &'h self,
         nest: &NestState,
@@ -265,16 +275,8 @@ impl Request<'_> {
             let list = if nest.covers(header, mode).map_err(refused)? { &mut own } else { &mut others };
             list.push((header, mode));
         }
-        let is_known = |task: TaskKey| core.is_ended(task) || inner.tasks.contains(&task.sequence);
-        if !self.after.iter().all(|task| is_known(task.key())) {
+        if !self.after.iter().all(|task| inner.is_known(core, task.key())) {
             return Err(refused("it waits for a task outside, which may wait for the one that it is nested in"));
-        }
-        let is_free = |(header, mode): &(&Arc<DataHeader>, AccessMode)| match header.part() {
-            Some(part) => part.whole.order.lock().is_free(part.id, *mode, is_known),
-            None => header.order.with(&mut core.sole.enter(), |order| order.is_free(*mode, is_known)),
-        };
-        if !others.iter().all(is_free) {
-            return Err(refused("tasks outside use data that the task which it is nested in does not name"));
         }
         if nest.family.has_ended() {
             return Err(refused("the task that it is nested in has ended"));
@@ -282,7 +284,7 @@ impl Request<'_> {
         Ok((own, others))
     }
 
-    /// Submits a nested task, whose accesses are checked.
+    /// Submits a nested task.
     #[cold]
     pub(super) fn submit_nested(
         mut self,
@@ -296,15 +298,19 @@ impl Request<'_> {
         let (own, others) = self.check_nested(nest, &inner)?;
         let (context, priority) = admit(core, facts, self.context, self.priority, true)?;
         let mut right = core.sole.enter();
+        let mut outside = Outside::lock(&others, &right);
+        if !outside.is_free(&mut right, |task| inner.is_known(core, task)) {
+            drop((outside, right));
+            core.give_up_reserved(1, context);
+            let why = "tasks outside use data that the task which it is nested in does not name";
+            return Err(SubmitError::Nested { codelet: facts.name.clone(), why });
+        }
         let Some(sequence) = core.number_tasks(1, context, &right) else { return Err(facts.ended()) };
         let place = core.take_slot(facts, &mut right);
-        let entry = self.entry((place, sequence), context, priority, footprint, &others);
-        let has_special = others.iter().any(|(header, _)| header.is_special());
-        let (key, mut links) = match has_special {
-            true => core.enter_with_parts(entry, &mut right),
-            false => core.enter(entry, &mut right),
-        };
-        drop(right);
+        let entry = self.entry((place, sequence), context, priority, footprint, &[]);
+        let (key, mut links) = core.enter(entry, &mut right);
+        links += outside.enter(core, key, &mut right);
+        drop((outside, right));
         place.slot.set_phase(Phase::Waiting);
         for (header, mode) in &own {
             inner.order.access(key, header, *mode, |before| {
