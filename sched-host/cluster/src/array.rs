@@ -139,7 +139,8 @@ impl Cluster {
     /// ranks call it.
     ///
     /// # Errors
-    /// If no rank owns it, or its values were not computed.
+    /// If no rank owns it, or its values were not computed. [`ClusterError::Divided`] for an array that was
+    /// [registered in parts](Self::register_array), and for one of its parts.
     pub fn unregister_array<T: Pod + Send + Sync>(
         &self,
         array: ArrayHandle<T>,

@@ -91,10 +91,20 @@ impl Directory {
         self.data[place].as_mut().expect("places are those of data that is there")
     }
 
-    pub(crate) fn remove(&mut self, number: u64) -> Option<Datum> {
-        let place = self.places.get(number)?;
+    /// Removes a datum.
+    ///
+    /// # Errors
+    /// If it is not the cluster's; if it has [parts](Self::group), or is one.
+    pub(crate) fn remove(&mut self, number: u64) -> Result<Datum, ClusterError> {
+        let place = self.place(number);
+        let is_part = |parts: &Vec<usize>| place.is_some_and(|place| parts.contains(&place));
+        if self.groups.contains_key(&number) || self.groups.values().any(is_part) {
+            return Err(ClusterError::Divided { data: number });
+        }
+        let datum = place.and_then(|place| self.data[place].take());
+        let datum = datum.ok_or(ClusterError::NotShared { codelet: String::new(), data: number })?;
         self.places.set(number, None);
-        self.data[place].take()
+        Ok(datum)
     }
 }
 

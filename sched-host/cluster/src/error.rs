@@ -22,6 +22,14 @@ pub enum ClusterError {
         /// Number of the data.
         data: u64,
     },
+    /// An array of which the ranks share the parts, or one of these parts, was to be taken out by itself.
+    #[error(
+        "data {data} is divided among the ranks, or a part of such an array: take it out with `Cluster::gather_array`"
+    )]
+    Divided {
+        /// Number of the data.
+        data: u64,
+    },
     /// More data than messages can name.
     #[error("there are {most} data already, and messages can name no more")]
     TooMany {

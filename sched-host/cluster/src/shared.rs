@@ -208,7 +208,7 @@ impl Cluster {
     pub(crate) fn take_out(&self, data: u64) -> Result<bool, ClusterError> {
         let mut state = self.state.lock();
         let State { data: known, traffic, log, .. } = &mut *state;
-        let mut datum = known.remove(data).ok_or(ClusterError::NotShared { codelet: String::new(), data })?;
+        let mut datum = known.remove(data)?;
         log.note_deed(Deed::Unregister, 0, datum.index);
         let has_part = datum.pending.contains(&(self.rank as u32));
         self.settle(&mut datum, (traffic, &mut not_urgent))?;

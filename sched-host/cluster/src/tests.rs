@@ -497,6 +497,13 @@ fn wrong_use_is_a_clear_error() {
         assert!(refused.starts_with("the program names data") && refused.contains("which no rank owns"), "{refused}");
         let refused = cluster.register_on(2, || 0_u64, || 0).expect_err("there is no such rank").to_string();
         assert_eq!(refused, "there is no rank 2: there are 2, from 0");
+        let array = cluster.register_array(4, 2, |places| places.collect::<Vec<usize>>()).expect("there is memory");
+        for divided in [array.whole().clone(), array[1].clone()] {
+            let refused = cluster.unregister_array(divided).expect_err("it is divided").to_string();
+            assert!(refused.ends_with("take it out with `Cluster::gather_array`"), "{refused}");
+        }
+        let gathered = cluster.gather_array(array, 0).expect("it is still there");
+        assert_eq!(gathered, (cluster.rank() == 0).then(|| vec![0, 1, 2, 3]));
         cluster.wait_all().expect("all is well");
     });
 }
