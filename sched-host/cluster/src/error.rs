@@ -72,6 +72,9 @@ pub enum ClusterError {
     /// The runtime of a rank does not start.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The runtime of a rank has a hook of the program that ranks need themselves.
+    #[error("the runtime has a {0} already, and ranks need theirs: start it without one")]
+    Hooked(&'static str),
     /// The thread for messages does not start.
     #[error("the thread for messages does not start: {0}")]
     Thread(#[from] std::io::Error),

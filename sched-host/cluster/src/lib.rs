@@ -211,8 +211,12 @@ impl Cluster {
         let office = Office::open(transport, writer.map(|writer| MessageLog { rank: rank as u32, writer }))?;
         let desk = Arc::downgrade(office.desk());
         let told = Weak::clone(&desk);
-        runtime.quiet_hook(move |tasks| told.upgrade().is_none_or(|desk| desk.tell(Doing::Stays(tasks))));
-        runtime.progression_hook(move || desk.upgrade().is_some_and(|desk| desk.serves_keenly()));
+        if !runtime.quiet_hook(move |tasks| told.upgrade().is_none_or(|desk| desk.tell(Doing::Stays(tasks)))) {
+            return Err(ClusterError::Hooked("quiet hook"));
+        }
+        if !runtime.progression_hook(move || desk.upgrade().is_some_and(|desk| desk.serves_keenly())) {
+            return Err(ClusterError::Hooked("progression hook"));
+        }
         Ok(Cluster {
             rank,
             ranks,

@@ -472,6 +472,23 @@ fn ranks_that_do_different_things_with_data_are_told_which() {
 }
 
 #[test]
+fn a_runtime_with_hooks_of_its_own_is_no_rank() {
+    let word = |hook: fn(&Runtime) -> bool| {
+        let start = |_| {
+            let registry = Arc::new(sched_tree::plugin::Registry::compiled_in());
+            let runtime = Runtime::builder().registry(registry).workers(1).bind(false).build()?;
+            assert!(hook(&runtime));
+            Ok(runtime)
+        };
+        let body = |_: &Cluster| -> Result<(), ClusterError> { unreachable!("they have no program") };
+        Cluster::local(2, start, body).expect_err("it is refused").to_string()
+    };
+    let text = |hook: &str| format!("the runtime has a {hook} already, and ranks need theirs: start it without one");
+    assert_eq!(word(|runtime| runtime.progression_hook(|| false)), text("progression hook"));
+    assert_eq!(word(|runtime| runtime.quiet_hook(|_| true)), text("quiet hook"));
+}
+
+#[test]
 fn ranks_with_different_policies_do_not_start() {
     let start = |rank: usize| {
         let registry = Arc::new(sched_tree::plugin::Registry::compiled_in());
