@@ -118,7 +118,8 @@ impl Cluster {
     /// what it gives, by rank. The error of one [ends the others](Self::end_others).
     ///
     /// # Errors
-    /// The first error of `start`; [`ClusterError::Unequal`] if the ranks have different policies.
+    /// The first error of `start`; [`ClusterError::Unequal`] if the ranks have different policies; [`ClusterError::Hooked`]
+    /// if a runtime has a quiet or progression hook of its own.
     ///
     /// # Panics
     /// If `body` panics on some rank. What others wait for fails then.
