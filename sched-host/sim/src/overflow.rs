@@ -56,8 +56,11 @@ pub(super) fn check(
     let slowest = platform.links.iter().map(|link| 1.0 / link.bandwidth).fold(0.0, f64::max);
     let farthest = platform.routes.iter().map(|route| route.links.len()).max().unwrap_or(0) as f64;
     let latency = platform.routes.iter().map(|route| route.latency).max().unwrap_or(0) as f64;
+    // Nothing takes no time, whatever the link: `0 * inf` would be no number, and would pass.
+    let per_byte = if farthest > 0.0 { slowest * farthest } else { 0.0 };
     let needs = |data: f64, accesses: f64, kernel: f64| {
-        let moving = data * slowest * farthest + latency * accesses;
+        let passing = if data > 0.0 { data * per_byte } else { 0.0 };
+        let moving = passing + latency * accesses;
         Needs { nanos: kernel + each_task + each_access * MOVES * accesses + moving * MOVES, bytes: data * MOVES }
     };
     // Most simulations are so far from the limits that a task with the most of everything says enough.
@@ -66,7 +69,7 @@ pub(super) fn check(
         let largest = graph.data.iter().map(|datum| datum.bytes).max().unwrap_or(0) as f64;
         let each = needs(largest * accesses, accesses, lengths.longest_of_all() as f64);
         let tasks = graph.tasks.len() as f64;
-        if each.nanos * tasks <= MOST && each.bytes * tasks <= MOST {
+        if is_in_range(each.nanos * tasks) && is_in_range(each.bytes * tasks) {
             return Ok(());
         }
     }
@@ -88,8 +91,8 @@ pub(super) fn check(
         }
     }
     match () {
-        () if bytes > MOST => Err(SimError::TooLarge { task: largest.1.0, bytes: largest.0 }),
-        () if time > MOST => {
+        () if !is_in_range(bytes) => Err(SimError::TooLarge { task: largest.1.0, bytes: largest.0 }),
+        () if !is_in_range(time) => {
             Err(SimError::TooLong { task: longest.1.0, seconds: longest.0 / 1e9, years: MOST / 1e9 / YEAR })
         }
         () => Ok(()),
@@ -108,10 +111,15 @@ pub(super) fn check_nanos(times: impl Iterator<Item = (TaskId, f64)>) -> Result<
             longest = (nanos, task);
         }
     }
-    match sum > MOST {
-        true => Err(SimError::TooLong { task: longest.1.0, seconds: longest.0 / 1e9, years: MOST / 1e9 / YEAR }),
-        false => Ok(()),
+    match is_in_range(sum) {
+        true => Ok(()),
+        false => Err(SimError::TooLong { task: longest.1.0, seconds: longest.0 / 1e9, years: MOST / 1e9 / YEAR }),
     }
+}
+
+/// Whether a sum can be counted; what is no number cannot.
+fn is_in_range(sum: f64) -> bool {
+    sum <= MOST
 }
 
 /// Seconds of a year.
@@ -140,6 +148,20 @@ mod tests {
     }
 
     #[test]
+    fn a_task_without_data_does_not_hide_one_whose_data_never_arrive() {
+        let mut platform = crate::platform::find("cpu9-gpu3").expect("it is shipped");
+        platform.links.iter_mut().for_each(|link| link.bandwidth = 1e-310);
+        let mut graph = TaskGraph::new("stopped");
+        let (kind, byte) = (graph.add_kind("gemm"), graph.add_data(Datum::new(1)));
+        let lengths = || sched_graph::Lengths::default().with(Arch::CPU, Duration::from_millis(1));
+        graph.add_task(Task { lengths: lengths(), ..Task::new(kind) });
+        graph.add_task(Task { lengths: lengths(), ..Task::new(kind).access(byte, AccessMode::Read) });
+        let lengths = Lengths::new(&graph, &platform, &[]).expect("a CPU can run it");
+        let error = check(&graph, &Specs::of(&graph), &platform, &lengths, None).expect_err("it would never end");
+        assert!(error.to_string().ends_with("task 2 alone may take inf s"), "{error}");
+    }
+
+    #[test]
     fn simulations_that_could_overflow_are_refused() {
         let flat = Platform::flat(2, Duration::from_millis(1));
         let years = |years: u64| Duration::from_secs(years * 31_557_600);
@@ -155,5 +177,10 @@ mod tests {
         }"#;
         let slow = Platform::parse("slow.kdl", slow).expect("it is a platform");
         insta::assert_snapshot!(checked(years(1), 1 << 20, &slow), @"tasks and transfers may take more than 73 years, the range of the clock; task 1 alone may take 4.226e9 s");
+        // A byte over this link takes longer than any number, and no bytes take no time.
+        let mut stopped = slow;
+        stopped.links.iter_mut().for_each(|link| link.bandwidth = 1e-310);
+        insta::assert_snapshot!(checked(years(1), 0, &stopped), @"it can be counted");
+        insta::assert_snapshot!(checked(years(1), 1, &stopped), @"tasks and transfers may take more than 73 years, the range of the clock; task 1 alone may take inf s");
     }
 }

@@ -50,10 +50,11 @@ pub fn parse_size(text: &str) -> Option<u64> {
     scaled(text, &SIZES).filter(|bytes| *bytes < 1e18).map(|bytes| bytes.round() as u64)
 }
 
-/// A bandwidth in bytes per nanosecond, more than 0.
+/// A bandwidth in bytes per nanosecond, more than 0, and enough that the time of a byte is a number.
 #[must_use]
 pub fn parse_bandwidth(text: &str) -> Option<f64> {
-    scaled(text.trim().strip_suffix("/s")?, &SIZES).map(|bytes| bytes / 1e9).filter(|found| *found > 0.0)
+    let found = scaled(text.trim().strip_suffix("/s")?, &SIZES)? / 1e9;
+    (found > 0.0 && found.recip().is_finite()).then_some(found)
 }
 
 /// A power in watts.
@@ -72,6 +73,9 @@ mod tests {
         assert_eq!(parse_time("1.5ms"), Some(Duration::from_micros(1500)));
         assert_eq!(parse_size("1 GiB"), Some(1 << 30));
         assert_eq!(parse_bandwidth("6.5 GB/s"), Some(6.5));
+        // A byte would take longer than any number.
+        let slowest = |zeros: usize| parse_bandwidth(&format!("0.{}1 B/s", "0".repeat(zeros)));
+        assert_eq!((slowest(320), slowest(300), slowest(0)), (None, None, Some(1e-10)));
         assert_eq!(
             (parse_power("2.5 W"), parse_power("500mW"), parse_power("0 W"), parse_power("1.2")),
             (Some(2.5), Some(0.5), Some(0.0), None)
