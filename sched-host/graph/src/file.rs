@@ -42,8 +42,8 @@ pub enum FileFormat {
     ///
     /// Tasks are submitted in their `SubmitOrder`, those without one first; they wait for each other as their handles
     /// and modes ask, and as `DependsOn` says. The kind of a task is its `Model`. Records without a `WorkerId` had no
-    /// codelet: they become tasks without work. A gap between the numbers of two of them, which StarPU's replay fills
-    /// with empty tasks, is an error: without the missing tasks others would begin too early. In traces of several
+    /// codelet: they become tasks without work. A gap in the numbers, which begin at 1, is an error, and so is one that
+    /// is there twice. StarPU's replay fills gaps with empty tasks, so that others begin too early. In traces of several
     /// processes gaps are not looked for.
     TasksRec,
     /// Workflows in JSON, schemas 1.5 and 1.6, from WfCommons and others. Of an unknown one, what these have too is

@@ -122,7 +122,17 @@ fn a_trace_with_gaps_is_refused() {
     line 6, column 1: the trace has a gap: no record has the `SubmitOrder` 2 to 4 (take the whole trace; without these tasks others would begin too early)
     line 11, column 1: the trace has a gap: no record has the `SubmitOrder` 6 (take the whole trace; without these tasks others would begin too early)
     ");
-    assert!(parse("t.rec", [task(1, 4), task(2, 5)].concat(), None).is_ok(), "an earlier part may be missing");
+    insta::assert_snapshot!(wrong("t.rec", &[task(1, 4), task(2, 5)].concat()), @"
+    cannot read StarPU tasks from `t.rec`: one problem
+    line 1, column 1: the trace has a gap: no record has the `SubmitOrder` 1 to 3 (take the whole trace; without these tasks others would begin too early)
+    ");
+    assert!(parse("t.rec", [task(1, 0), task(2, 1)].concat(), None).is_ok(), "it may count from 0");
+    let last = "JobId: 2\nSubmitOrder: 18446744073709551615\nWorkerId: 0\n\n";
+    insta::assert_snapshot!(wrong("t.rec", &format!("{}{last}{}", task(1, 1), last.replace("JobId: 2", "JobId: 3"))), @"
+    cannot read StarPU tasks from `t.rec`: 2 problems
+    line 6, column 1: the trace has a gap: no record has the `SubmitOrder` 2 to 18446744073709551614 (take the whole trace; without these tasks others would begin too early)
+    line 10, column 1: the `SubmitOrder` 18446744073709551615 is there already, in the record of the job at line 6 (take the trace as StarPU wrote it: no two tasks have the same number)
+    ");
 }
 
 #[test]

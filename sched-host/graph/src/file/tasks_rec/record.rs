@@ -215,24 +215,34 @@ impl<'t> Record<'t> {
     }
 }
 
-/// Reports numbers that are missing in the order of submission, in the trace of one process.
+/// Reports numbers that are missing in the order of submission, or there twice, in the trace of one process. StarPU
+/// counts from 1.
 pub(super) fn report_gaps<'t>(records: &[Record<'t>], problems: &mut Problems<'t>) {
     if records.iter().any(|record| record.job_id.contains('_')) {
         return;
     }
-    let mut last: Option<u64> = None;
+    let mut last: Option<(u64, usize)> = None;
     for record in records {
         let Some(order) = record.submit_order else { continue };
-        if let Some(last) = last.filter(|last| order > *last + 1) {
-            let missing =
-                if order == last + 2 { format!("{}", last + 1) } else { format!("{} to {}", last + 1, order - 1) };
-            problems.report_with(
+        let before = last.map_or(0, |(last, _)| last);
+        match (order - before, last) {
+            (0, Some((_, line))) => problems.report_with(
                 record.start,
-                format!("the trace has a gap: no record has the `SubmitOrder` {missing}"),
-                "take the whole trace; without these tasks others would begin too early",
-            );
+                format!("the `SubmitOrder` {order} is there already, in the record of the job at line {line}"),
+                "take the trace as StarPU wrote it: no two tasks have the same number",
+            ),
+            (0 | 1, _) => {}
+            (step, _) => {
+                let first = before + 1;
+                let missing = if step == 2 { format!("{first}") } else { format!("{first} to {}", order - 1) };
+                problems.report_with(
+                    record.start,
+                    format!("the trace has a gap: no record has the `SubmitOrder` {missing}"),
+                    "take the whole trace; without these tasks others would begin too early",
+                );
+            }
         }
-        last = Some(order);
+        last = Some((order, record.job_line));
     }
 }
 
