@@ -188,6 +188,7 @@ impl MachineOptions {
             (None, Some(directory), Some(host)) => {
                 let platform = Platform::from_starpu(directory, host)?;
                 platform.left_out.iter().for_each(|problem| reports::warn(&format!("left out: {problem}")));
+                platform.assumed.iter().for_each(|assumed| reports::warn(&format!("note: {assumed}")));
                 platform
             }
             _ => return Ok(None),

@@ -146,20 +146,38 @@ impl NodeMatrix {
         read(path, NodeMatrix::parse)
     }
 
+    /// Reads a file of bandwidths: between two nodes they are more than 0.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and for a bandwidth of 0.
+    pub fn read_bandwidths(path: &Path) -> Result<NodeMatrix, ModelError> {
+        read(path, |text| NodeMatrix::parse_some(text, true))
+    }
+
     /// Parses a text: one row for each source node. Rows and columns at the end that contain only NaN are nodes that
     /// did not exist.
     ///
     /// # Errors
     /// Every value that is not a number, or is negative; every node without a row or a column of its own.
     pub fn parse(text: &str) -> Result<NodeMatrix, Vec<Flaw>> {
+        NodeMatrix::parse_some(text, false)
+    }
+
+    /// Parses a text of bandwidths, or of other numbers.
+    fn parse_some(text: &str, bandwidths: bool) -> Result<NodeMatrix, Vec<Flaw>> {
         let mut scan = Scan::new(text);
         let (mut rows, mut lines, mut flaws) = (Vec::new(), Vec::new(), FoundFlaws::default());
         while let Some(line) = scan.line() {
             let mut row: Vec<f64> = Vec::new();
-            for field in line.fields() {
-                match field.parse("a number, or nan") {
+            for (to, field) in line.fields().into_iter().enumerate() {
+                match field.parse::<f64>("a number, or nan") {
                     Ok(value) if value < 0.0 || value == f64::INFINITY => {
                         flaws.push(field.flaw("a number from 0, or nan"));
+                    }
+                    // Also where it is so small that the time of a byte is infinite.
+                    Ok(value) if bandwidths && rows.len() != to && value.recip().is_infinite() => {
+                        flaws.push(field.flaw("a bandwidth of more than 0, or nan where none was measured"));
+                        row.push(value);
                     }
                     Ok(value) => row.push(value),
                     Err(flaw) => flaws.push(flaw),

@@ -68,6 +68,8 @@ pub struct Platform {
     pub combined_sizes: CombinedSizes,
     /// Files that could not be used, or lines of them, with the reasons. Tasks of their kinds have no length.
     pub left_out: Vec<String>,
+    /// What was assumed where measurements are missing, one sentence each.
+    pub assumed: Vec<String>,
     /// The levels of a machine that hwloc described; `None` elsewhere.
     pub layout: Option<Layout>,
     /// The number by which tasks name each worker, where it is not the worker's own: on a cluster as one machine, that
@@ -399,6 +401,7 @@ impl Platform {
             kernels,
             combined_sizes: CombinedSizes::default(),
             left_out: Vec::new(),
+            assumed: Vec::new(),
             layout: None,
             names: Vec::new(),
         }

@@ -4,6 +4,7 @@ use super::codelet::CodeletFile;
 use crate::ModelError;
 use crate::bus::{self, Bus, BusConfig, NodeMatrix};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// All StarPU measurements of one machine.
@@ -74,7 +75,7 @@ impl Sampling {
     fn load_bus(&mut self, directory: &Path) {
         let path = |what: &str| directory.join(format!("{}.{what}", self.host));
         let mut problems = Vec::new();
-        let bandwidth = optional(&path("bandwidth"), NodeMatrix::read, &mut problems);
+        let bandwidth = optional(&path("bandwidth"), NodeMatrix::read_bandwidths, &mut problems);
         let latency = optional(&path("latency"), NodeMatrix::read, &mut problems);
         let config = optional(&path("config"), BusConfig::read, &mut problems).unwrap_or_default();
         let affinity = optional(&path("affinity"), bus::affinity, &mut problems).unwrap_or_default();
@@ -98,10 +99,11 @@ fn optional<T>(
     read: impl Fn(&Path) -> Result<T, ModelError>,
     problems: &mut Vec<ModelError>,
 ) -> Option<T> {
-    if !path.exists() {
-        return None;
+    match read(path) {
+        // Other errors, such as that of a link to itself, do not mean that there is no such file.
+        Err(ModelError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => None,
+        read => read.map_err(|problem| problems.push(problem)).ok(),
     }
-    read(path).map_err(|problem| problems.push(problem)).ok()
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {

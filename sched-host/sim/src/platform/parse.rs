@@ -417,6 +417,7 @@ impl<'a> Builder<'a> {
             kernels,
             combined_sizes,
             left_out: Vec::new(),
+            assumed: Vec::new(),
             layout: None,
             names: Vec::new(),
         })

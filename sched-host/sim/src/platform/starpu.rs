@@ -10,7 +10,7 @@ use roxmltree::Node;
 use sched_core::{Arch, MemoryNode};
 use sched_machine::topology::CombinedSizes;
 use sched_model::starpu::{CodeletFile, Sampling};
-use sched_model::{Bus, ModelError};
+use sched_model::{Bus, ModelError, NodeMatrix};
 use sched_text::excerpt::printable;
 use sched_text::{SourceText, count, file_name, line_and_column, offset_of, word_at};
 use std::collections::BTreeMap;
@@ -88,7 +88,8 @@ const ALIASES: [(&str, &str); 7] = [
 impl Platform {
     /// The machine `host` of StarPU's performance directory `directory`, with its cores and CUDA devices. As in StarPU,
     /// each device occupies a core, and schedulers expect transfers to take as long as if all devices used the bus in
-    /// both directions. Measurements on several cores together give the execution times of teams.
+    /// both directions. Where transfers were not measured, this follows from the links, and is [said](Platform::assumed).
+    /// Measurements on several cores together give the execution times of teams.
     ///
     /// # Errors
     /// If files other than models are missing or invalid. Models that are damaged are [left out](Platform::left_out).
@@ -110,7 +111,8 @@ impl Platform {
             Ok(drawn) if causes.is_empty() => {
                 let zeros = sampling.codelets.iter().filter_map(|(name, file)| zeros(directory, host, name, file));
                 let left_out = left_out.iter().map(ModelError::in_full).chain(zeros).collect();
-                return Ok(Platform { left_out, ..drawn.platform(host, &sampling) });
+                let assumed = drawn.unmeasured(directory, host, &sampling);
+                return Ok(Platform { left_out, assumed, ..drawn.platform(host, &sampling) });
             }
             Ok(_) => {}
             Err(problems) => causes.extend(problems),
@@ -235,26 +237,66 @@ impl Drawn {
 
     /// The route between each two memory nodes, row by row.
     fn routes(&self, memories: usize, sampling: &Sampling) -> Vec<Route> {
-        let devices = self.devices.len() as u32;
         let pairs = (0..memories).flat_map(|from| (0..memories).map(move |to| (from, to)));
         let route = pairs.map(|(from, to)| {
             let links = self.way(from, to);
             let latency = links.iter().map(|link| self.links[*link].1).sum();
-            let measured = |bytes| {
-                let bus = sampling.bus.as_ref()?;
-                let (from, to) = (measured_node(bus, from, to), measured_node(bus, to, from));
-                bus.predicted_transfer(from, to, bytes, devices)
-            };
-            // A straight line through the times of no bytes and of many.
-            let expected = match (measured(0), measured(1 << 30)) {
-                (Some(none), Some(many)) => {
-                    TransferCost { latency: (none * 1e3) as u64, per_byte: (many - none) * 1e3 / f64::from(1 << 30) }
-                }
-                _ => TransferCost::default(),
-            };
+            let expected = self.measured(from, to, sampling).unwrap_or_else(|| self.drawn_cost(&links, latency));
             Route { links, latency, expected }
         });
         route.collect()
+    }
+
+    /// What schedulers expect of transfers that were measured: a straight line through the times of no bytes and of
+    /// many.
+    fn measured(&self, from: usize, to: usize, sampling: &Sampling) -> Option<TransferCost> {
+        let (bus, devices) = (sampling.bus.as_ref()?, self.devices.len() as u32);
+        let (from, to) = (measured_node(bus, from, to), measured_node(bus, to, from));
+        let none = bus.predicted_transfer(from, to, 0, devices)?;
+        let many = bus.predicted_transfer(from, to, 1 << 30, devices)?;
+        Some(TransferCost { latency: (none * 1e3) as u64, per_byte: (many - none) * 1e3 / f64::from(1 << 30) })
+    }
+
+    /// The same of transfers that were not: all devices use the links in both directions. A link that the route passes
+    /// twice has half as much for it.
+    fn drawn_cost(&self, links: &[usize], latency: u64) -> TransferCost {
+        let nanos = |link: &usize| {
+            let passed = links.iter().filter(|other| *other == link).count();
+            passed as f64 / self.links[*link].0.bandwidth
+        };
+        let slowest = links.iter().map(nanos).fold(0.0, f64::max);
+        TransferCost { latency, per_byte: slowest * 2.0 * self.devices.len() as f64 }
+    }
+
+    /// What to say of transfers that were not measured.
+    fn unmeasured(&self, directory: &Path, host: &str, sampling: &Sampling) -> Vec<String> {
+        let memories = self.devices.len() + 1;
+        let pairs = (0..memories).flat_map(|from| (0..memories).map(move |to| (from, to)));
+        let lacking: Vec<(usize, usize)> =
+            pairs.filter(|(from, to)| from != to && self.measured(*from, *to, sampling).is_none()).collect();
+        if lacking.is_empty() {
+            return Vec::new();
+        }
+        let [bandwidth, latency, ..] = Bus::paths(&directory.join("bus"), host);
+        let assumed = format!("schedulers expect what the links of {host}.platform.v4.xml give");
+        let Some(bus) = &sampling.bus else {
+            let missing = [bandwidth, latency].into_iter().filter(|path| !path.exists());
+            return missing.map(|path| format!("{} is missing: {assumed}", path.display())).collect();
+        };
+        let name = |memory: usize| memory.checked_sub(1).map_or("RAM".to_owned(), |device| format!("CUDA{device}"));
+        let sentence = |(path, matrix): (PathBuf, &NodeMatrix)| {
+            let known = |(from, to)| matrix.get(measured_node(bus, from, to), measured_node(bus, to, from)).is_some();
+            let mut without = lacking.iter().filter(|pair| !known(**pair));
+            let shown: Vec<String> =
+                without.by_ref().take(3).map(|(from, to)| format!("from {} to {}", name(*from), name(*to))).collect();
+            let more = match without.count() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let path = path.display();
+            (!shown.is_empty()).then(|| format!("{path} has no number {}{more}: {assumed}", shown.join(", ")))
+        };
+        [(bandwidth, &bus.bandwidth), (latency, &bus.latency)].into_iter().filter_map(sentence).collect()
     }
 
     fn platform(self, host: &str, sampling: &Sampling) -> Platform {
@@ -298,6 +340,7 @@ impl Drawn {
             kernels,
             combined_sizes: CombinedSizes::default(),
             left_out: Vec::new(),
+            assumed: Vec::new(),
             layout: None,
             names: Vec::new(),
         }

@@ -225,6 +225,78 @@ fn what_starpu_measured_on_several_cores_says_how_teams_do() {
     assert_eq!([1, 2, 3, 4, 6].map(micros), [Some(80), Some(40), Some(26), Some(20), None]);
 }
 
+/// A directory of StarPU's with a core and a device, links of 10 and 5 GB/s, and these files of its bus.
+fn starpu_directory(xml: impl Fn(String) -> String, bus: &[(&str, &str)]) -> tempfile::TempDir {
+    let hosts = r#"<host id="CPU0"/>
+<host id="CPU1"/>
+<host id="CUDA0"><prop id="memsize" value="1000"/></host>
+<link id="up" bandwidth="10000000000Bps" latency="0.000003s"/>
+<link id="down" bandwidth="5000000000Bps" latency="0.000002s"/>
+<route src="RAM" dst="CUDA0" symmetrical="NO"><link_ctn id="up"/><link_ctn id="down"/></route>
+<route src="CUDA0" dst="RAM" symmetrical="NO"><link_ctn id="down"/></route>
+"#;
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| directory.path().join("bus").join(name);
+    std::fs::create_dir(path("")).expect("there is room");
+    let codelets = directory.path().join("codelets/45");
+    std::fs::create_dir_all(&codelets).expect("there is room");
+    let model = "45 1 1 0 0 1 1 1 0 0 0 0 nan nan 0 0 0 nan nan nan 0\n00000007\t64\t0\t2.0\t0\t20.0\t40.0\t10\n";
+    std::fs::write(codelets.join("gemm.here"), model).expect("there is room");
+    let text = xml(format!("<platform version=\"4\">\n{hosts}</platform>"));
+    std::fs::write(path("here.platform.v4.xml"), text).expect("there is room");
+    for (name, text) in [("here.config", "2 # Number of CPUs\n1 # Number of CUDA devices\n")].iter().chain(bus) {
+        std::fs::write(path(name), text).expect("there is room");
+    }
+    directory
+}
+
+/// What is said of this directory, without its path.
+fn said_of(directory: &tempfile::TempDir) -> String {
+    let said = match Platform::from_starpu(directory.path(), "here") {
+        Ok(platform) => platform.assumed.join("\n"),
+        Err(StarpuError::Several { causes, .. }) => {
+            causes.iter().map(ToString::to_string).collect::<Vec<String>>().join("\n")
+        }
+        Err(error) => error.to_string(),
+    };
+    said.replace(&directory.path().display().to_string(), "DIR")
+}
+
+#[test]
+fn transfers_that_starpu_has_not_measured_are_not_free() {
+    let whole = [("here.bandwidth", "0 1000\n500 0\n"), ("here.latency", "0 7\n8 0\n")];
+    let costs = |bus: &[(&str, &str)]| {
+        let directory = starpu_directory(|xml| xml, bus);
+        let platform = Platform::from_starpu(directory.path(), "here").expect("it is sound");
+        let cost = |from, to| platform.route(MemoryNode(from), MemoryNode(to)).expected;
+        let [there, back] = [cost(0, 1), cost(1, 0)].map(|cost| (cost.latency, (cost.per_byte * 1e3).round()));
+        (there, back, said_of(&directory))
+    };
+    assert_eq!(costs(&whole), ((7_000, 2_000.0), (8_000, 4_000.0), String::new()));
+    // 5 GB/s, shared by both directions.
+    let (there, back, said) = costs(&whole[1..]);
+    assert_eq!((there, back), ((5_000, 400.0), (2_000, 400.0)));
+    let links = "schedulers expect what the links of here.platform.v4.xml give";
+    assert_eq!(said, format!("DIR/bus/here.bandwidth is missing: {links}"));
+    let (there, back, said) = costs(&[("here.bandwidth", "0 1000\nnan 0\n"), whole[1]]);
+    assert_eq!((there, back), ((7_000, 2_000.0), (2_000, 400.0)));
+    assert_eq!(said, format!("DIR/bus/here.bandwidth has no number from CUDA0 to RAM: {links}"));
+    let (there, back, said) = costs(&[whole[0], ("here.latency", "0\n")]);
+    assert_eq!((there, back), ((5_000, 400.0), (2_000, 400.0)));
+    assert_eq!(said, format!("DIR/bus/here.latency has no number from RAM to CUDA0, from CUDA0 to RAM: {links}"));
+    let zero = starpu_directory(|xml| xml, &[("here.bandwidth", "0 1000\n0.0 0\n"), whole[1]]);
+    insta::assert_snapshot!(said_of(&zero), @"DIR/bus/here.bandwidth:2:1: found `0.0`, expected a bandwidth of more than 0, or nan where none was measured");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_of_a_bus_that_is_a_link_to_itself_is_not_missing() {
+    let directory = starpu_directory(|xml| xml, &[("here.latency", "0 7\n8 0\n")]);
+    let path = directory.path().join("bus/here.bandwidth");
+    std::os::unix::fs::symlink(&path, &path).expect("there is room");
+    assert!(said_of(&directory).starts_with("DIR/bus/here.bandwidth: it cannot be read: "), "{}", said_of(&directory));
+}
+
 #[test]
 fn what_would_not_count_is_said() {
     let text = r#"platform "x" {
