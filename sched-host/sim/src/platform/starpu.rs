@@ -191,8 +191,13 @@ impl Drawn {
             self.cores += 1;
         } else if id.starts_with("CUDA") {
             let size = node.children().find(|prop| prop.attribute("id") == Some("memsize"));
-            let size = size.and_then(|prop| prop.attribute("value")?.parse().ok());
-            self.devices.push(size.unwrap_or(u64::MAX));
+            // Unlimited where the file says nothing; routes to a device of an invalid size are valid.
+            self.devices.push(u64::MAX);
+            if let (Some(prop), Some(device)) = (size, self.devices.last_mut()) {
+                let text = need(prop, "value")?;
+                let wrong = format!("`memsize` is `{text}`, expected a whole number of bytes, such as `6442450944`");
+                *device = text.parse().map_err(|_| (prop.range().start, wrong))?;
+            }
         }
         Ok(())
     }

@@ -298,6 +298,15 @@ fn a_file_of_a_bus_that_is_a_link_to_itself_is_not_missing() {
 }
 
 #[test]
+fn the_memory_of_a_device_is_a_whole_number_of_bytes() {
+    let with = |size: &str| {
+        said_of(&starpu_directory(|xml| xml.replace("1000\"/></host>", &format!("{size}\"/></host>")), &[]))
+    };
+    insta::assert_snapshot!(with("5.6e9"), @"DIR/bus/here.platform.v4.xml:4:18: `memsize` is `5.6e9`, expected a whole number of bytes, such as `6442450944`");
+    insta::assert_snapshot!(with("-5"), @"DIR/bus/here.platform.v4.xml:4:18: `memsize` is `-5`, expected a whole number of bytes, such as `6442450944`");
+}
+
+#[test]
 fn what_would_not_count_is_said() {
     let text = r#"platform "x" {
     memory "ram"
