@@ -159,9 +159,14 @@ impl Drawn {
             vec![(offset_of(text, place.row as usize, place.col as usize), error.to_string())]
         })?;
         let mut drawn = Drawn { cores: 0, devices: Vec::new(), links: Vec::new(), routes: BTreeMap::new() };
-        let mut names: BTreeMap<String, usize> = BTreeMap::new();
+        let mut names: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut lines: BTreeMap<(&str, String), u32> = BTreeMap::new();
         let mut flaws = Vec::new();
         for node in document.descendants().filter(roxmltree::Node::is_element) {
+            if let Err(flaw) = only(node, &mut lines) {
+                flaws.push(flaw);
+                continue;
+            }
             let read = match node.tag_name().name() {
                 "host" => drawn.host(node),
                 "link" => drawn.link(node, &mut names),
@@ -202,11 +207,11 @@ impl Drawn {
         Ok(())
     }
 
-    fn link(&mut self, node: Node<'_, '_>, names: &mut BTreeMap<String, usize>) -> Result<(), Flaw> {
-        let name = need(node, "id")?.to_owned();
+    fn link<'x>(&mut self, node: Node<'x, '_>, names: &mut BTreeMap<&'x str, usize>) -> Result<(), Flaw> {
+        let name = need(node, "id")?;
         // Routes over an invalid link are valid.
-        names.insert(name.clone(), self.links.len());
-        self.links.push((Link { name, bandwidth: 1.0 }, 0));
+        names.insert(name, self.links.len());
+        self.links.push((Link { name: name.to_owned(), bandwidth: 1.0 }, 0));
         let bandwidth = number(node, "bandwidth", "Bps", f64::MIN_POSITIVE)? / 1e9;
         let latency = (number(node, "latency", "s", 0.0)? * 1e9).round() as u64;
         let (link, known_latency) = self.links.last_mut().expect("one was just added");
@@ -214,7 +219,7 @@ impl Drawn {
         Ok(())
     }
 
-    fn route(&mut self, node: Node<'_, '_>, names: &BTreeMap<String, usize>) -> Result<(), Flaw> {
+    fn route(&mut self, node: Node<'_, '_>, names: &BTreeMap<&str, usize>) -> Result<(), Flaw> {
         let place = |name: &str| match name.strip_prefix("CUDA") {
             Some(number) => number.parse::<usize>().ok().and_then(|number| number.checked_add(1)),
             None => (name == "RAM").then_some(0),
@@ -384,6 +389,23 @@ fn kernels(sampling: &Sampling, classes: &[WorkerClass], workers: usize) -> Kern
         }
     }
     kernels
+}
+
+/// Checks that a host, a link or a route is there once; `lines` has the line of each.
+fn only<'x>(node: Node<'x, '_>, lines: &mut BTreeMap<(&'x str, String), u32>) -> Result<(), Flaw> {
+    let kind = node.tag_name().name();
+    let name = match kind {
+        "host" | "link" => format!("`{}`", need(node, "id")?),
+        // The way back is another route.
+        "route" => format!("from `{}` to `{}`", need(node, "src")?, need(node, "dst")?),
+        _ => return Ok(()),
+    };
+    let start = node.range().start;
+    let line = node.document().text_pos_at(start).row;
+    match lines.insert((kind, name.clone()), line) {
+        Some(first) => Err((start, format!("a second {kind} {name}, expected only that of line {first}: remove one"))),
+        None => Ok(()),
+    }
 }
 
 fn need<'x>(node: Node<'x, '_>, name: &str) -> Result<&'x str, Flaw> {

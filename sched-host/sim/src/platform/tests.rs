@@ -307,6 +307,18 @@ fn the_memory_of_a_device_is_a_whole_number_of_bytes() {
 }
 
 #[test]
+fn what_a_platform_of_starpu_has_twice_is_an_error() {
+    let again = "<host id=\"CPU0\"/>\n<link id=\"up\" bandwidth=\"1Bps\" latency=\"0s\"/>\n\
+                 <route src=\"RAM\" dst=\"CUDA0\"><link_ctn id=\"up\"/></route>\n</platform>";
+    let twice = starpu_directory(|xml| xml.replace("</platform>", again), &[]);
+    insta::assert_snapshot!(said_of(&twice), @"
+    DIR/bus/here.platform.v4.xml:9:1: a second host `CPU0`, expected only that of line 2: remove one
+    DIR/bus/here.platform.v4.xml:10:1: a second link `up`, expected only that of line 5: remove one
+    DIR/bus/here.platform.v4.xml:11:1: a second route from `RAM` to `CUDA0`, expected only that of line 7: remove one
+    ");
+}
+
+#[test]
 fn what_would_not_count_is_said() {
     let text = r#"platform "x" {
     memory "ram"
