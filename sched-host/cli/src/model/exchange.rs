@@ -132,6 +132,7 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
         ));
     };
     let mut sampling = Sampling::load_named(&directory, &host, &args.names)?;
+    refuse_damaged(&args.names, &directory, &host, &mut sampling)?;
     let mut missing = Vec::new();
     for name in args.names.iter().filter(|name| !sampling.codelets.contains_key(*name)) {
         missing.push(format!("`{name}`"));
@@ -186,6 +187,23 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
             help = "the others are imported; repair or remove these files",
             "{}",
             sampling.problems.iter().map(ModelError::in_full).collect::<Vec<_>>().join("\n")
+        )),
+    }
+}
+
+/// Models that are asked for by name have to be sound.
+fn refuse_damaged(names: &[String], directory: &Path, host: &str, sampling: &mut Sampling) -> miette::Result<()> {
+    let paths: Vec<PathBuf> = names.iter().map(|name| Sampling::codelet_path(directory, name, host)).collect();
+    let is_named = |problem: &ModelError| problem.path().is_some_and(|path| paths.iter().any(|named| named == path));
+    let (mut damaged, others) = sampling.problems.drain(..).partition::<Vec<_>, _>(is_named);
+    sampling.problems = others;
+    match damaged.len() {
+        0 => Ok(()),
+        1 => Err(damaged.remove(0).into()),
+        _ => Err(miette::miette!(
+            help = "nothing was imported; repair or remove these files, or name other models",
+            "{}",
+            damaged.iter().map(ModelError::in_full).collect::<Vec<_>>().join("\n")
         )),
     }
 }

@@ -245,6 +245,19 @@ fn a_damaged_file_is_left_out_of_an_import_which_fails() -> miette::Result<()> {
     assert!(text.starts_with("left out: ") && text.contains("bad.node7") && text.contains("\n1 model is in"), "{text}");
     let error = sched(directory.path(), &[&import[..], &["--json"]].concat()).expect_err("one is damaged");
     assert!(error.to_string().contains("bad.node7"), "{error}");
+    // One that is asked for by name is there, but for what is wrong about it.
+    let named = |names: &[&str]| {
+        let arguments = [&["import", from], names, &["--host", "node7", "--replace"]].concat();
+        let error = sched(directory.path(), &arguments).expect_err("one is damaged").to_string();
+        error.replace(from, "FROM")
+    };
+    insta::assert_snapshot!(named(&["bad"]), @"FROM/codelets/45/bad.node7:1:1: found `no`, expected the version of the format, 45");
+    std::fs::write(sampling.path().join("codelets/45/old.node7"), "44 1").into_diagnostic()?;
+    insta::assert_snapshot!(named(&["bad", "gemm", "old"]), @"
+    FROM/codelets/45/bad.node7:1:1: found `no`, expected the version of the format, 45
+    FROM/codelets/45/old.node7:1:1: found version 44 of the format, expected 45
+    ");
+    assert!(named(&["gemm", "other"]).ends_with("machine `node7` has no model `other`"));
     Ok(())
 }
 
