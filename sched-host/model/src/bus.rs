@@ -6,6 +6,7 @@ use super::store::write_whole;
 use super::{Flaw, ModelError};
 use sched_text::count;
 use std::fmt::Write;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of memory nodes in a file; StarPU has 64 at most.
@@ -317,8 +318,17 @@ pub(crate) fn affinity(path: &Path) -> Result<Vec<Vec<u32>>, ModelError> {
 
 /// Reads a file of StarPU's.
 pub(crate) fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, Vec<Flaw>>) -> Result<T, ModelError> {
-    let bytes = std::fs::read(path).map_err(|error| ModelError::io(path, "read", error))?;
+    let bytes = bytes(path).map_err(|error| ModelError::io(path, "read", error))?;
     let text = String::from_utf8_lossy(&bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     parse(text).map_err(|flaws| ModelError::damaged(path, text, flaws))
+}
+
+/// The bytes of a file. Nobody may write to a pipe, and the reading of one would not end.
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let kind = std::fs::metadata(path)?.file_type();
+    match kind.is_file() || kind.is_dir() {
+        true => std::fs::read(path),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a pipe or a device, expected a file")),
+    }
 }

@@ -43,7 +43,7 @@ impl Sampling {
         let directory = directory.as_ref();
         let mut sampling =
             Sampling { host: host.to_owned(), codelets: BTreeMap::new(), bus: None, problems: Vec::new() };
-        for path in files(&directory.join(CODELETS)) {
+        for path in entries(&directory.join(CODELETS), &mut sampling.problems) {
             let name = path.file_name().and_then(|name| name.to_str());
             let Some(symbol) = name.and_then(|name| name.strip_suffix(host)?.strip_suffix('.')) else { continue };
             sampling.load_codelet(symbol, &path);
@@ -52,7 +52,9 @@ impl Sampling {
             // Names come from the user; files in other directories are not models.
             let is_file_name = Path::new(name).file_name().is_some_and(|file| file == name.as_str());
             let path = Sampling::codelet_path(directory, name, host);
-            if is_file_name && path.is_file() && !sampling.codelets.contains_key(name) {
+            let is_missing =
+                || std::fs::symlink_metadata(&path).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+            if is_file_name && !sampling.codelets.contains_key(name) && !is_missing() {
                 sampling.load_codelet(name, &path);
             }
         }
@@ -106,11 +108,23 @@ fn optional<T>(
     }
 }
 
-fn files(directory: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+/// What a directory contains, files or not. That it cannot be read is a problem, and that there is none is not.
+fn entries(directory: &Path, problems: &mut Vec<ModelError>) -> Vec<PathBuf> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            problems.push(ModelError::io(directory, "read", error));
+            return Vec::new();
+        }
+    };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     paths
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    entries(directory, &mut Vec::new()).into_iter().filter(|path| path.is_file()).collect()
 }
 
 /// The machines that a directory contains files of. Their names may have dots, and those of codelets before them do

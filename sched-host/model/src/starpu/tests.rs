@@ -275,6 +275,30 @@ fn a_machine_without_files_is_an_error_that_names_those_with() {
     assert!(sampling.problems[0].to_string().contains("trsm.node7:1:4: found `x`"), "{}", sampling.problems[0]);
 }
 
+#[cfg(unix)]
+#[test]
+fn models_that_are_no_files_are_problems() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let codelets = directory.path().join("codelets/45");
+    std::fs::create_dir_all(codelets.join("folder.node7")).expect("a directory");
+    std::fs::create_dir_all(codelets.join("folder.node8")).expect("a directory");
+    std::fs::write(codelets.join("potrf.node7"), SMALL).expect("a file");
+    for name in ["loop.node7", "loop.double"] {
+        std::os::unix::fs::symlink(codelets.join(name), codelets.join(name)).expect("a link");
+    }
+    std::os::unix::fs::symlink("/dev/null", codelets.join("null.node7")).expect("a link");
+    let names = ["loop.double", "none.double"].map(str::to_owned);
+    let sampling = Sampling::load_named(directory.path(), "node7", &names).expect("one file is good");
+    assert_eq!(sampling.codelets.keys().collect::<Vec<_>>(), ["potrf"]);
+    let problems: Vec<String> = sampling.problems.iter().map(ToString::to_string).collect();
+    let starts = ["folder.node7", "loop.node7", "null.node7", "loop.double"];
+    assert_eq!(problems.len(), starts.len(), "{problems:?}");
+    for (problem, start) in problems.iter().zip(starts) {
+        assert!(problem.contains(&format!("{start}: it cannot be read: ")), "{problem}");
+    }
+    assert!(problems[2].ends_with("it is a pipe or a device, expected a file"), "{}", problems[2]);
+}
+
 /// Names, lines and columns of the places that an error and its parts point at.
 fn places(error: &dyn miette::Diagnostic) -> Vec<(String, usize, usize)> {
     let place = |part: &dyn miette::Diagnostic| {
