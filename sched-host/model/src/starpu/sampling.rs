@@ -46,7 +46,10 @@ impl Sampling {
         for path in entries(&directory.join(CODELETS), &mut sampling.problems) {
             let name = path.file_name().and_then(|name| name.to_str());
             let Some(symbol) = name.and_then(|name| name.strip_suffix(host)?.strip_suffix('.')) else { continue };
-            sampling.load_codelet(symbol, &path);
+            // The machine's name is not appended to a name with a dot; so this is of a machine with a longer name.
+            if !symbol.contains('.') {
+                sampling.load_codelet(symbol, &path);
+            }
         }
         for name in names.iter().filter(|name| name.contains('.')) {
             // Names come from the user; files in other directories are not models.

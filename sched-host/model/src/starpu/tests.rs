@@ -275,6 +275,18 @@ fn a_machine_without_files_is_an_error_that_names_those_with() {
     assert!(sampling.problems[0].to_string().contains("trsm.node7:1:4: found `x`"), "{}", sampling.problems[0]);
 }
 
+#[test]
+fn the_end_of_the_name_of_a_machine_is_not_its_name() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let codelets = directory.path().join("codelets/45");
+    std::fs::create_dir_all(&codelets).expect("a directory");
+    std::fs::write(codelets.join("potrf.node7.cluster.org"), SMALL).expect("a file");
+    let sampling = Sampling::load(directory.path(), "node7.cluster.org").expect("it has a file");
+    assert_eq!(sampling.codelets.keys().collect::<Vec<_>>(), ["potrf"]);
+    let error = Sampling::load(directory.path(), "org").expect_err("nothing of org");
+    assert!(error.to_string().ends_with("machine `org`; it has files of node7.cluster.org"), "{error}");
+}
+
 #[cfg(unix)]
 #[test]
 fn models_that_are_no_files_are_problems() {
