@@ -74,6 +74,9 @@ pub const STARPU_OVERHEADS: Overheads = Overheads {
 /// Speed of a CUDA device relative to a core in StarPU, for components that use it.
 const CUDA_SPEED: f64 = 13.33;
 
+/// Least bandwidth in bytes per second: over a slower link, the time of a byte may be infinite.
+const LEAST_BANDWIDTH: f64 = 1e-290;
+
 /// Kinds of generated graphs, with the names of their models in StarPU's examples.
 const ALIASES: [(&str, &str); 7] = [
     ("potrf", "chol_model_potrf"),
@@ -212,7 +215,7 @@ impl Drawn {
         // Routes over an invalid link are valid.
         names.insert(name, self.links.len());
         self.links.push((Link { name: name.to_owned(), bandwidth: 1.0 }, 0));
-        let bandwidth = number(node, "bandwidth", "Bps", f64::MIN_POSITIVE)? / 1e9;
+        let bandwidth = number(node, "bandwidth", "Bps", LEAST_BANDWIDTH)? / 1e9;
         let latency = (number(node, "latency", "s", 0.0)? * 1e9).round() as u64;
         let (link, known_latency) = self.links.last_mut().expect("one was just added");
         (link.bandwidth, *known_latency) = (bandwidth, latency);
@@ -250,7 +253,7 @@ impl Drawn {
         let pairs = (0..memories).flat_map(|from| (0..memories).map(move |to| (from, to)));
         let route = pairs.map(|(from, to)| {
             let links = self.way(from, to);
-            let latency = links.iter().map(|link| self.links[*link].1).sum();
+            let latency = links.iter().map(|link| self.links[*link].1).fold(0, u64::saturating_add);
             let expected = self.measured(from, to, sampling).unwrap_or_else(|| self.drawn_cost(&links, latency));
             Route { links, latency, expected }
         });
@@ -418,7 +421,10 @@ fn number(node: Node<'_, '_>, name: &str, unit: &str, least: f64) -> Result<f64,
     let text = need(node, name)?;
     let value: Option<f64> = text.strip_suffix(unit).unwrap_or(text).parse().ok();
     value.filter(|value| *value >= least && value.is_finite()).ok_or_else(|| {
-        let from = if least > 0.0 { "more than 0" } else { "from 0" };
+        let from = match value {
+            Some(value) if (f64::MIN_POSITIVE..least).contains(&value) => format!("from {least:e}"),
+            _ => if least > 0.0 { "more than 0" } else { "from 0" }.to_owned(),
+        };
         (node.range().start, format!("`{name}` is `{text}`, expected a number of {unit}, {from}"))
     })
 }

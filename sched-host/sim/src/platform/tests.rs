@@ -319,6 +319,17 @@ fn what_a_platform_of_starpu_has_twice_is_an_error() {
 }
 
 #[test]
+fn latencies_and_bandwidths_of_a_platform_of_starpu_that_cannot_be_counted() {
+    let with = |old: &str, new: &str| starpu_directory(|xml| xml.replace(old, new), &[]);
+    // Two of them are more than the range of a number, and no simulation begins with that.
+    let long = with("latency=\"0.00000", "latency=\"1000000000");
+    let platform = Platform::from_starpu(long.path(), "here").expect("it is sound");
+    assert_eq!(platform.route(MemoryNode(0), MemoryNode(1)).latency, u64::MAX);
+    let slow = with("\"5000000000", "\"1e-300");
+    insta::assert_snapshot!(said_of(&slow), @"DIR/bus/here.platform.v4.xml:6:1: `bandwidth` is `1e-300Bps`, expected a number of Bps, from 1e-290");
+}
+
+#[test]
 fn what_would_not_count_is_said() {
     let text = r#"platform "x" {
     memory "ram"
