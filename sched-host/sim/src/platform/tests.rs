@@ -330,6 +330,16 @@ fn latencies_and_bandwidths_of_a_platform_of_starpu_that_cannot_be_counted() {
 }
 
 #[test]
+fn a_platform_of_starpu_that_is_no_text_is_an_error_with_its_place() {
+    let directory = starpu_directory(|xml| xml, &[]);
+    let path = directory.path().join("bus/here.platform.v4.xml");
+    let mut bytes = std::fs::read(&path).expect("it was just written");
+    bytes[31] = 0xff;
+    std::fs::write(&path, bytes).expect("there is room");
+    insta::assert_snapshot!(said_of(&directory), @"DIR/bus/here.platform.v4.xml:2:9: the byte 0xff is not text in UTF-8, which is expected");
+}
+
+#[test]
 fn what_would_not_count_is_said() {
     let text = r#"platform "x" {
     memory "ram"
