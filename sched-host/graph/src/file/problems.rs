@@ -2,8 +2,8 @@
 
 use super::error::{GraphFileError, GraphFileProblem};
 use miette::NamedSource;
-use sched_text::Earliest;
 use sched_text::excerpt::{Position, printable, quoted_word};
+use sched_text::{Earliest, line_and_column};
 use std::ops::Range;
 
 /// Length in bytes of the longest line that is shown with a problem: JSON often has no line breaks.
@@ -35,6 +35,11 @@ impl<'t> Problems<'t> {
     pub(super) fn place(&self, part: &'t str) -> Range<usize> {
         let start = (part.as_ptr().addr() - self.text.as_ptr().addr()).min(self.text.len());
         start..start + part.len()
+    }
+
+    /// Line and column of `part` of the text, from 1.
+    pub(super) fn line_and_column(&self, part: &'t str) -> (usize, usize) {
+        line_and_column(self.text, self.place(part).start)
     }
 
     /// Reports a problem with `part` of the text.

@@ -4,13 +4,15 @@
 mod record;
 
 use super::order::{Cycle, FileTask, WaitsFor, describe, topological};
-use super::problems::{Found, Problems};
+use super::problems::{Found, Problems, quote};
 use crate::{AccessMode, DataId, Datum, Kind, KindId, Task, TaskGraph, TaskId, WontUse};
 pub(super) use record::is_field;
 use record::{Record, records, report_gaps};
+use sched_text::count;
 use std::collections::HashMap;
 
-pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
+/// The graph, with a warning if a handle has several sizes. In messages the file is called `name`.
+pub(super) fn parse(name: &str, text: &str) -> Result<(TaskGraph, Vec<String>), Found> {
     let mut problems = Problems::new(text);
     let mut records = records(text, &mut problems);
     if records.is_empty() && problems.is_empty() {
@@ -39,9 +41,10 @@ pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
         reading.add(record);
     }
     let explicit = reading.explicit_dependencies(&records);
+    let warning = reading.resized(name, &problems);
     let graph = reading.graph;
     match order(&graph, &explicit) {
-        Ok(order) => Ok(reordered(graph, &order, &explicit)),
+        Ok(order) => Ok((reordered(graph, &order, &explicit), warning.into_iter().collect())),
         Err(cycle) => {
             let tasks: Vec<&Record<'_>> = records.iter().filter(|record| record.control.is_none()).collect();
             let job = |task: FileTask| tasks[task.index()].job_id;
@@ -60,6 +63,9 @@ struct Reading<'t> {
     data: HashMap<&'t str, DataId>,
     /// The last task that does any work.
     last_run: Option<TaskId>,
+    /// The first handle that has another size than before, with both sizes; and the number of further ones.
+    resized: Option<(&'t str, u64, u64)>,
+    further_resized: usize,
 }
 
 impl<'t> Reading<'t> {
@@ -82,12 +88,34 @@ impl<'t> Reading<'t> {
             let bytes = record.sizes.get(at).copied().unwrap_or(0);
             let graph = &mut self.graph;
             let data = *self.data.entry(handle).or_insert_with(|| graph.add_data(Datum::new(bytes).named(*handle)));
+            let first = self.graph.data[data.index()].bytes;
+            match self.resized {
+                _ if bytes == first => {}
+                None => self.resized = Some((handle, first, bytes)),
+                Some(_) => self.further_resized += 1,
+            }
             task = task.access(data, *mode);
         }
         let id = self.graph.add_task(task);
         if record.worker {
             self.last_run = Some(id);
         }
+    }
+
+    /// A warning if a handle has several sizes: the first one counts, as in StarPU's replay. The address of data that
+    /// were unregistered may be that of others later.
+    fn resized(&self, name: &str, problems: &Problems<'t>) -> Option<String> {
+        let (handle, first, bytes) = self.resized?;
+        let (line, column) = problems.line_and_column(handle);
+        let further = match self.further_resized {
+            0 => String::new(),
+            further => format!(" (and {})", count(further, "more such place")),
+        };
+        Some(format!(
+            "{name}:{line}:{column}: the handle {} has {bytes} bytes here{further}, and had {first} before, which count: \
+             give data of their own another handle",
+            quote(handle)
+        ))
     }
 
     fn kind(&mut self, record: &Record<'t>) -> KindId {

@@ -136,6 +136,23 @@ fn a_trace_with_gaps_is_refused() {
 }
 
 #[test]
+fn a_handle_of_several_sizes_is_said() {
+    let task = |job: u32, bytes: u32| {
+        format!("JobId: {job}\nSubmitOrder: {job}\nWorkerId: 0\nHandles: a b\nModes: R W\nSizes: {bytes} 4\n\n")
+    };
+    let read = |sizes: &[u32]| {
+        let text: String = (1..).zip(sizes).map(|(job, bytes)| task(job, *bytes)).collect();
+        let (graph, warnings) = parsed("t.rec", text, None).expect("it is well-formed");
+        (graph.data[0].bytes, warnings.join("\n"))
+    };
+    assert_eq!(read(&[8, 8]), (8, String::new()));
+    let (bytes, warning) = read(&[8, 16]);
+    assert_eq!(bytes, 8);
+    insta::assert_snapshot!(warning, @"t.rec:11:10: the handle `a` has 16 bytes here, and had 8 before, which count: give data of their own another handle");
+    insta::assert_snapshot!(read(&[8, 16, 8, 0]).1, @"t.rec:11:10: the handle `a` has 16 bytes here (and 1 more such place), and had 8 before, which count: give data of their own another handle");
+}
+
+#[test]
 fn a_trace_that_waits_for_itself_is_refused() {
     let text = "JobId: 1\nDependsOn: 2\nWorkerId: 0\n\nJobId: 2\nDependsOn: 1\nWorkerId: 0\n\n";
     insta::assert_snapshot!(wrong("t.rec", text), @"
