@@ -43,9 +43,9 @@ pub enum FileFormat {
     /// Tasks are submitted in their `SubmitOrder`, those without one first; they wait for each other as their handles
     /// and modes ask, and as `DependsOn` says. The kind of a task is its `Model`. Records without a `WorkerId` had no
     /// codelet: they become tasks without work. A gap in the numbers, which begin at 1, is an error, and so is one that
-    /// is there twice. StarPU's replay fills gaps with empty tasks, so that others begin too early. In traces of several
-    /// processes gaps are not looked for. A handle has the size that it has at first; another one later is told in a
-    /// [warning](read_with_warnings).
+    /// is there twice. StarPU's replay fills gaps with empty tasks, so that others begin too early. In traces of
+    /// several processes gaps are not looked for. A handle has the size that it has at first; another one later is told
+    /// in a [warning](read_with_warnings).
     TasksRec,
     /// Workflows in JSON, schemas 1.5 and 1.6, from WfCommons and others. Of an unknown one, what these have too is
     /// read, with a [warning](read_with_warnings).

@@ -112,8 +112,8 @@ impl<'t> Reading<'t> {
             further => format!(" (and {})", count(further, "more such place")),
         };
         Some(format!(
-            "{name}:{line}:{column}: the handle {} has {bytes} bytes here{further}, and had {first} before, which count: \
-             give data of their own another handle",
+            "{name}:{line}:{column}: the handle {} has {bytes} bytes here{further}, and had {first} before, which \
+             count: give data of their own another handle",
             quote(handle)
         ))
     }

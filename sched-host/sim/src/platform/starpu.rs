@@ -91,8 +91,8 @@ const ALIASES: [(&str, &str); 7] = [
 impl Platform {
     /// The machine `host` of StarPU's performance directory `directory`, with its cores and CUDA devices. As in StarPU,
     /// each device occupies a core, and schedulers expect transfers to take as long as if all devices used the bus in
-    /// both directions. Where transfers were not measured, this follows from the links, and is [said](Platform::assumed).
-    /// Measurements on several cores together give the execution times of teams.
+    /// both directions. Where transfers were not measured, this follows from the links, and is
+    /// [said](Platform::assumed). Measurements on several cores together give the execution times of teams.
     ///
     /// # Errors
     /// If files other than models are missing or invalid. Models that are damaged are [left out](Platform::left_out).
