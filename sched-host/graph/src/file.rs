@@ -42,10 +42,10 @@ pub enum FileFormat {
     ///
     /// Tasks are submitted in their `SubmitOrder`, those without one first; they wait for each other as their handles
     /// and modes ask, and as `DependsOn` says. The kind of a task is its `Model`. Records without a `WorkerId` had no
-    /// codelet: they become tasks without work. A gap in the numbers, which begin at 1, is an error, and so is one that
-    /// is there twice. StarPU's replay fills gaps with empty tasks, so that others begin too early. In traces of
-    /// several processes gaps are not looked for. A handle has the size that it has at first; another one later is told
-    /// in a [warning](read_with_warnings).
+    /// codelet: they become tasks without work. A gap between the numbers of two of them, which StarPU's replay fills
+    /// with empty tasks, is an error: without the missing tasks others would begin too early. So is a number that is
+    /// there twice. In traces of several processes neither is looked for. There is a [warning](read_with_warnings) where
+    /// numbers do not begin at 1, and where a handle has another size later: the first one counts.
     TasksRec,
     /// Workflows in JSON, schemas 1.5 and 1.6, from WfCommons and others. Of an unknown one, what these have too is
     /// read, with a [warning](read_with_warnings).

@@ -11,7 +11,8 @@ use record::{Record, records, report_gaps};
 use sched_text::count;
 use std::collections::HashMap;
 
-/// The graph, with a warning if a handle has several sizes. In messages the file is called `name`.
+/// The graph, with warnings if tasks are missing at the beginning or a handle has several sizes. In messages the file is
+/// called `name`.
 pub(super) fn parse(name: &str, text: &str) -> Result<(TaskGraph, Vec<String>), Found> {
     let mut problems = Problems::new(text);
     let mut records = records(text, &mut problems);
@@ -31,7 +32,7 @@ pub(super) fn parse(name: &str, text: &str) -> Result<(TaskGraph, Vec<String>), 
     }
     // The sort is stable, and records without a number come first.
     records.sort_by_key(|record| record.submit_order);
-    report_gaps(&records, &mut problems);
+    let late = report_gaps(&records, &mut problems);
     if !problems.is_empty() {
         return Err(problems.done());
     }
@@ -41,10 +42,17 @@ pub(super) fn parse(name: &str, text: &str) -> Result<(TaskGraph, Vec<String>), 
         reading.add(record);
     }
     let explicit = reading.explicit_dependencies(&records);
-    let warning = reading.resized(name, &problems);
+    let late = late.map(|(record, order)| {
+        let (line, column) = problems.line_and_column(record);
+        format!(
+            "{name}:{line}:{column}: the trace begins with the `SubmitOrder` {order}: what the earlier tasks wrote is there \
+             from the beginning"
+        )
+    });
+    let warnings = late.into_iter().chain(reading.resized(name, &problems)).collect();
     let graph = reading.graph;
     match order(&graph, &explicit) {
-        Ok(order) => Ok((reordered(graph, &order, &explicit), warning.into_iter().collect())),
+        Ok(order) => Ok((reordered(graph, &order, &explicit), warnings)),
         Err(cycle) => {
             let tasks: Vec<&Record<'_>> = records.iter().filter(|record| record.control.is_none()).collect();
             let job = |task: FileTask| tasks[task.index()].job_id;

@@ -215,16 +215,18 @@ impl<'t> Record<'t> {
     }
 }
 
-/// Reports numbers that are missing in the order of submission, or there twice, in the trace of one process. StarPU
-/// counts from 1.
-pub(super) fn report_gaps<'t>(records: &[Record<'t>], problems: &mut Problems<'t>) {
+/// Reports numbers between others that are missing in the order of submission, or there twice, in the trace of one
+/// process. Returns the first record and its number if earlier ones are missing: StarPU counts from 1, but may begin to
+/// record later.
+pub(super) fn report_gaps<'t>(records: &[Record<'t>], problems: &mut Problems<'t>) -> Option<(&'t str, u64)> {
     if records.iter().any(|record| record.job_id.contains('_')) {
-        return;
+        return None;
     }
+    let first = records.iter().find_map(|record| Some((record.start, record.submit_order?)));
     let mut last: Option<(u64, usize)> = None;
     for record in records {
         let Some(order) = record.submit_order else { continue };
-        let before = last.map_or(0, |(last, _)| last);
+        let before = last.map_or(order, |(last, _)| last);
         match (order - before, last) {
             (0, Some((_, line))) => problems.report_with(
                 record.start,
@@ -244,6 +246,7 @@ pub(super) fn report_gaps<'t>(records: &[Record<'t>], problems: &mut Problems<'t
         }
         last = Some((order, record.job_line));
     }
+    first.filter(|(_, order)| *order > 1)
 }
 
 /// Reports a field that resembles one of those that StarPU writes, as a misspelling. Other fields may be of newer
