@@ -86,8 +86,10 @@ pub fn granularity(
 ) -> Result<Vec<GranularityResult>, BenchError> {
     let mut results = Vec::new();
     let rows = wanted.workers.len() * wanted.patterns.len() * wanted.policies.len();
-    for workers in wanted.workers.iter().copied() {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().expect("a small pool of threads");
+    // Before a runtime binds this thread: its children would be bound there, too.
+    let pool = |workers| rayon::ThreadPoolBuilder::new().num_threads(workers).build().expect("a small pool of threads");
+    let pools: Vec<rayon::ThreadPool> = wanted.workers.iter().copied().map(pool).collect();
+    for (workers, pool) in wanted.workers.iter().copied().zip(&pools) {
         for pattern in wanted.patterns.iter().copied() {
             let grid = Arc::new(Grid::new(pattern, wanted.width, wanted.steps));
             let counters = Counters::new(&grid);
@@ -99,8 +101,8 @@ pub fn granularity(
                     &|| contest.by_data(),
                     &|| contest.by_tasks(),
                     &|| contest.replay(&recording),
-                    &|| Ok(peers::on_rayon(&pool, &grid, &counters)),
-                    &|| Ok(peers::on_spinning_threads(workers, &grid)),
+                    &|| Ok(peers::on_rayon(pool, &grid, &counters)),
+                    &|| Ok(peers::on_spinning_threads(pool, &grid)),
                 ];
                 let [data_ns, explicit_ns, replayed_ns, rayon, floor] =
                     in_turn(contenders, &grid, workers, wanted.rounds.max(1))?;
@@ -277,7 +279,7 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("a small pool of threads");
             let counters = Counters::new(&grid);
             let recording = contest.record();
-            let spinning = || Ok(peers::on_spinning_threads(2, &grid));
+            let spinning = || Ok(peers::on_spinning_threads(&pool, &grid));
             let contenders: [&dyn Fn() -> Result<Duration, RunError>; 5] = [
                 &|| contest.by_data(),
                 &|| contest.by_tasks(),

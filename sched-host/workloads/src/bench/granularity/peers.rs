@@ -8,14 +8,17 @@ use std::time::{Duration, Instant};
 const LOOKS: u32 = 10_000;
 
 /// Runs the grid on threads to which columns are assigned beforehand, and which spin until their neighbours are ready:
-/// what dependencies cost without any runtime.
-pub(super) fn on_spinning_threads(workers: usize, grid: &Grid) -> Duration {
-    let arrived = AtomicUsize::new(0);
-    let work = |columns: std::ops::Range<usize>| {
+/// what dependencies cost without any runtime. They are those of the pool: a new thread would be bound where a runtime
+/// has bound the one that starts it.
+pub(super) fn on_spinning_threads(pool: &rayon::ThreadPool, grid: &Grid) -> Duration {
+    let (arrived, workers) = (AtomicUsize::new(0), pool.current_num_threads());
+    let times = pool.broadcast(|thread| {
         arrived.fetch_add(1, AcqRel);
-        while arrived.load(Acquire) < workers + 1 {
+        while arrived.load(Acquire) < workers {
             std::thread::yield_now();
         }
+        let began = Instant::now();
+        let columns = grid.width * thread.index() / workers..grid.width * (thread.index() + 1) / workers;
         for step in 0..grid.steps {
             for column in columns.clone() {
                 for before in grid.pattern.before(grid.width, step, column) {
@@ -28,18 +31,11 @@ pub(super) fn on_spinning_threads(workers: usize, grid: &Grid) -> Duration {
                 grid.execute(step, column);
             }
         }
-    };
-    let columns = |worker: usize| grid.width * worker / workers..grid.width * (worker + 1) / workers;
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(columns(worker)))).collect();
-        while arrived.load(Acquire) < workers {
-            std::thread::yield_now();
-        }
-        let began = Instant::now();
-        arrived.fetch_add(1, AcqRel);
-        threads.into_iter().for_each(|thread| thread.join().expect("its columns are executed in order"));
-        began.elapsed()
-    })
+        (began, Instant::now())
+    });
+    let began = times.iter().map(|(began, _)| *began).min();
+    let ended = times.iter().map(|(_, ended)| *ended).max();
+    began.zip(ended).map_or(Duration::ZERO, |(began, ended)| ended - began)
 }
 
 /// For each task, the number of tasks that it still waits for, and the columns of the next step that wait for it.
