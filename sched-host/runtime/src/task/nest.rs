@@ -18,7 +18,7 @@ use super::failure::{Cause, Outcome, SubmitError};
 use super::private_order::PrivateOrder;
 use super::record::{Dependent, RareFields, Taken, TaskKey};
 use super::scratch::WorkerScratch;
-use super::submit::{Entered, Request, Restriction, Submitter, TaskBuilder, TaskRef, admit};
+use super::submit::{Accessed, Entered, Request, Restriction, Submitter, TaskBuilder, TaskRef, admit};
 use crate::core::{Core, TaskPlace};
 use crate::data::DataHeader;
 use crate::data::access::AccessList;
@@ -255,7 +255,7 @@ impl Nest<'_> {
 }
 
 /// Accesses of a task to data.
-type Accesses<'h> = Vec<(&'h Arc<DataHeader>, AccessMode)>;
+type Accesses<'h> = Vec<Accessed<'h>>;
 
 impl Request<'_> {
     /// Checks that a nested task cannot wait for the task that it is nested in, unless for [other](Outside) data than that

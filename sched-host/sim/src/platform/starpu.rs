@@ -106,14 +106,9 @@ impl Platform {
             .partition(|problem| problem.path().is_some_and(|path| path.starts_with(&models)));
         let mut causes: Vec<StarpuError> = causes.into_iter().map(StarpuError::from).collect();
         let path = directory.join("bus").join(format!("{host}.platform.v4.xml"));
-        let drawn = match std::fs::read(&path).map(String::from_utf8) {
-            Ok(Ok(text)) => Drawn::read(&text).map_err(|flaws| wrong(&path, &text, flaws)),
-            Ok(Err(error)) => {
-                let at = error.utf8_error().valid_up_to();
-                let what = format!("the byte {:#04x} is not text in UTF-8, which is expected", error.as_bytes()[at]);
-                Err(wrong(&path, &String::from_utf8_lossy(error.as_bytes()), vec![(at, what)]))
-            }
-            Err(source) => Err(vec![StarpuError::Unreadable { path, source }]),
+        let drawn = match sched_text::read(&path) {
+            Ok(text) => Drawn::read(&text).map_err(|flaws| wrong(&path, &text, flaws)),
+            Err(why) => Err(vec![StarpuError::Unreadable { path, source: why.into() }]),
         };
         match drawn {
             Ok(drawn) if causes.is_empty() => {

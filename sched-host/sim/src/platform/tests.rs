@@ -336,7 +336,7 @@ fn a_platform_of_starpu_that_is_no_text_is_an_error_with_its_place() {
     let mut bytes = std::fs::read(&path).expect("it was just written");
     bytes[31] = 0xff;
     std::fs::write(&path, bytes).expect("there is room");
-    insta::assert_snapshot!(said_of(&directory), @"DIR/bus/here.platform.v4.xml:2:9: the byte 0xff is not text in UTF-8, which is expected");
+    insta::assert_snapshot!(said_of(&directory), @"DIR/bus/here.platform.v4.xml: line 2, column 9: the byte 0xff is not text in UTF-8");
 }
 
 #[test]
