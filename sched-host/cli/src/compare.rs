@@ -10,6 +10,7 @@ use super::simulate::report::{Failed, Report, Run};
 use super::simulate::setup::Setup;
 use crate::contexts::ContextOptions;
 use crate::format::{FormatOptions, text_or_json};
+use crate::jobs::JobOptions;
 use crate::json;
 use crate::pictures::{Beside, Pictures};
 use crate::policy::{PolicyOptions, without_repetition};
@@ -77,6 +78,9 @@ pub struct Args {
     html: Option<Target>,
 
     #[command(flatten)]
+    jobs: JobOptions,
+
+    #[command(flatten)]
     pictures: Pictures,
 
     #[command(flatten)]
@@ -96,7 +100,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
         if args.pictures.wanted() {
             return Err(miette!(help = "leave --seeds out to draw one of them", "a picture shows a single run"));
         }
-        let complete = seeds::run(case, args.setup.settings(), &policies, count, (args.format.is_json(), out))?;
+        let complete = seeds::run(&case, args, &policies, count, out)?;
         return Ok(if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let page = args.html.as_ref().map(Target::create).transpose()?;
@@ -107,18 +111,26 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     }
     let progress = Progress::new(true, args.format.is_json());
     let trace = args.pictures.wanted() || page.is_some();
-    let (simulated, mut failed) = case.simulate_all(&policies, &progress, |_| Recording::of_trace(trace))?;
+    let jobs = args.jobs.start(policies.len())?;
+    let (simulated, references) = jobs.beside(
+        || case.simulate_all(&policies, (&jobs, &progress), |_| Recording::of_trace(trace)),
+        || {
+            case.bounds();
+            if args.contexts.contexts.is_empty() { references::all(&case.graph, &case.platform) } else { Vec::new() }
+        },
+    );
+    let (simulated, mut failed) = simulated?;
     let mut contenders: Vec<(Run, Option<Trace>)> =
         simulated.into_iter().map(|Simulated { run, trace, .. }| (run, trace)).collect();
-    if args.contexts.contexts.is_empty() {
-        for Reference { run, trace: planned, replay, pinned } in references::all(&case.graph, &case.platform) {
-            contenders.push((run, Some(planned)));
-            if args.replay {
-                match case.replay(replay, pinned, trace) {
-                    Ok(Simulated { run, trace, .. }) => contenders.push((run, trace)),
-                    Err(error) => failed.push(Failed { policy: replay.to_owned(), why: error.to_string() }),
-                }
-            }
+    let replayed = jobs.each(references, |Reference { run, trace: planned, replay, pinned }| {
+        (run, planned, replay, args.replay.then(|| case.replay(replay, pinned, trace)))
+    });
+    for (run, planned, replay, replayed) in replayed {
+        contenders.push((run, Some(planned)));
+        match replayed {
+            Some(Ok(Simulated { run, trace, .. })) => contenders.push((run, trace)),
+            Some(Err(error)) => failed.push(Failed { policy: replay.to_owned(), why: error.to_string() }),
+            None => {}
         }
     }
     // Shortest makespan first.

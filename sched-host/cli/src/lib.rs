@@ -14,6 +14,7 @@ pub mod graph;
 mod graph_source;
 mod hints;
 mod hypervisor;
+mod jobs;
 mod json;
 mod log;
 mod machine;
@@ -135,7 +136,7 @@ pub fn main() -> ExitCode {
     watchdog::begin(cli.patience, json);
     set_trial_patience(cli.patience);
     early_end::begin(json);
-    let mut out = Output::new(std::io::BufWriter::new(std::io::stdout().lock()));
+    let mut out = Output::new(std::io::BufWriter::new(std::io::stdout()));
     let done = early_end::or_mistake(|| run(&cli, &mut out));
     let done = done.and_then(|code| out.flush().into_diagnostic().map(|()| code));
     if done.is_err() {
@@ -156,7 +157,7 @@ fn understood(words: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
+fn run(cli: &Cli, out: &mut (dyn Write + Send)) -> miette::Result<ExitCode> {
     let registry = || cli.plugins.registry_for_use();
     match &cli.command {
         Command::Run(args) => run::run(args, Arc::new(registry()?), out),

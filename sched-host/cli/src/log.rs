@@ -14,8 +14,10 @@ use clap::ValueEnum;
 use indicatif::ProgressBar;
 use parking_lot::Mutex;
 use serde::Serialize;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{Write, stderr};
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 use tracing::level_filters::LevelFilter;
 
@@ -86,16 +88,26 @@ struct Log {
 struct State {
     /// Where progress is shown, around which lines are written.
     bar: Option<ProgressBar>,
-    /// The policy that runs.
-    policy: String,
     /// Lines that were written: the policy, unless there were several, and how often each was said.
     written: BTreeMap<Line, (String, u64)>,
     /// Warnings that were written as they are, and how often each was given.
     warned: BTreeMap<String, u64>,
     /// For each node, the numbers of different lines, and of lines that were not written.
     nodes: BTreeMap<String, (usize, u64)>,
-    /// Lines of this run.
-    run: BTreeMap<Line, u64>,
+    /// The run of the process, whichever thread says something.
+    run: RunLog,
+}
+
+/// What is said in one run.
+#[derive(Default)]
+struct RunLog {
+    policy: String,
+    lines: BTreeMap<Line, u64>,
+}
+
+thread_local! {
+    /// The run that this thread executes by itself.
+    static OWN: RefCell<Option<RunLog>> = const { RefCell::new(None) };
 }
 
 static LOG: OnceLock<Log> = OnceLock::new();
@@ -114,16 +126,44 @@ pub(super) fn begin(level: Option<Level>, json: bool) {
 pub(super) fn of_run(policy: &str) {
     if let Some(log) = LOG.get() {
         let mut state = log.state.lock();
-        policy.clone_into(&mut state.policy);
-        state.run.clear();
+        state.run = RunLog::of(policy);
     }
+}
+
+/// Lines that this thread says belong to a run of this policy by itself, until what is returned is dropped. Other threads
+/// may have runs at the same time.
+#[must_use]
+pub(super) fn of_thread(policy: &str) -> OwnRun {
+    OWN.replace(Some(RunLog::of(policy)));
+    OwnRun(PhantomData)
+}
+
+/// See [`of_thread`].
+pub(super) struct OwnRun(PhantomData<*const ()>);
+
+impl Drop for OwnRun {
+    fn drop(&mut self) {
+        OWN.take();
+    }
+}
+
+/// Passes the run of this thread, if it has one, to `act`.
+fn in_run<R>(act: impl FnOnce(Option<&mut RunLog>) -> R) -> R {
+    // A thread that ends has none any more.
+    let mut own = OWN.try_with(RefCell::take).ok().flatten();
+    let done = act(own.as_mut());
+    if own.is_some() {
+        let _ = OWN.try_with(|place| place.replace(own));
+    }
+    done
 }
 
 /// The lines of the run, each once.
 pub(super) fn take() -> Vec<Said> {
     let Some(log) = LOG.get() else { return Vec::new() };
-    let run = std::mem::take(&mut log.state.lock().run);
-    run.into_iter().map(|(line, count)| Said { line, count }).collect()
+    let mut state = log.state.lock();
+    let lines = in_run(|own| std::mem::take(&mut own.unwrap_or(&mut state.run).lines));
+    lines.into_iter().map(|(line, count)| Said { line, count }).collect()
 }
 
 /// Writes lines around this bar from now on.
@@ -146,7 +186,7 @@ pub(super) fn is_new_warning(text: &str) -> bool {
 fn say(line: Line) {
     let Some(log) = LOG.get() else { return };
     let mut state = log.state.lock();
-    if let Some(text) = state.say(line, log.asked, log.json) {
+    if let Some(text) = in_run(|own| state.say(own, line, log.asked, log.json)) {
         write(&text, state.bar.as_ref());
     }
 }
@@ -171,18 +211,25 @@ fn write(text: &str, bar: Option<&ProgressBar>) {
     }
 }
 
+impl RunLog {
+    fn of(policy: &str) -> RunLog {
+        RunLog { policy: policy.to_owned(), ..RunLog::default() }
+    }
+}
+
 impl State {
-    /// Counts a line; what is to be written, if it is new.
-    fn say(&mut self, line: Line, asked: bool, json: bool) -> Option<String> {
-        if let Some(count) = self.run.get_mut(&line) {
+    /// Counts a line of a thread's own run, or else of that of the process; what is to be written, if it is new.
+    fn say(&mut self, own: Option<&mut RunLog>, line: Line, asked: bool, json: bool) -> Option<String> {
+        let run = own.unwrap_or(&mut self.run);
+        if let Some(count) = run.lines.get_mut(&line) {
             *count += 1;
         }
         if let Some((policy, count)) = self.written.get_mut(&line) {
             *count += 1;
-            if *policy != self.policy {
+            if *policy != run.policy {
                 policy.clear();
             }
-            self.run.entry(line).or_insert(1);
+            run.lines.entry(line).or_insert(1);
             return None;
         }
         let (lines, left_out) = self.nodes.entry(line.node.clone()).or_default();
@@ -191,9 +238,9 @@ impl State {
             return None;
         }
         *lines += 1;
-        let text = text(&line, &self.policy, None, json);
-        self.run.insert(line.clone(), 1);
-        self.written.insert(line, (self.policy.clone(), 1));
+        let text = text(&line, &run.policy, None, json);
+        run.lines.insert(line.clone(), 1);
+        self.written.insert(line, (run.policy.clone(), 1));
         Some(text)
     }
 

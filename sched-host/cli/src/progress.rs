@@ -32,7 +32,7 @@ impl Progress {
         Progress { bar, series, json }
     }
 
-    /// Shows a bar for `total` tasks, which [`done`](Self::done) advances.
+    /// Shows a bar for `total` tasks, which is [advanced](Self::advance).
     pub(super) fn expect(&self, total: u64) {
         self.bar.set_length(total);
         self.bar.set_style(style(TASKS));
@@ -43,9 +43,9 @@ impl Progress {
         self.bar.set_message(escaped(what, false).into_owned());
     }
 
-    /// Shows how many tasks are done.
-    pub(super) fn done(&self, tasks: u64) {
-        self.bar.set_position(tasks);
+    /// Shows that so many more tasks are done.
+    pub(super) fn advance(&self, tasks: u64) {
+        self.bar.inc(tasks);
     }
 
     /// Shows the progress that `work` reports, from 0 to 1.

@@ -9,6 +9,7 @@ mod swap;
 
 use crate::contexts::ContextOptions;
 use crate::format::{FormatOptions, text_or_json};
+use crate::jobs::JobOptions;
 use crate::pictures::{Beside, PictureFiles, Pictures};
 use crate::policy::{PolicyOptions, without_repetition};
 use crate::progress::Progress;
@@ -31,7 +32,7 @@ use swap::{Swap, swap};
 /// a KDL file, a machine of a StarPU performance directory, or one that hwloc describes, with assumed speeds; or a
 /// cluster of such machines, where the owner of data executes what writes it (docs/cluster.md has the networks). A
 /// repeated command produces the same schedule, event for event, with an equal `digest`. Several policies are simulated
-/// in turn; `sched compare` shows them side by side.
+/// at once, each as if alone; `sched compare` shows them side by side.
 #[derive(clap::Args, Clone, Debug)]
 #[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:
@@ -87,6 +88,9 @@ pub struct Args {
     explain: Vec<String>,
 
     #[command(flatten)]
+    jobs: JobOptions,
+
+    #[command(flatten)]
     pictures: Pictures,
 
     #[command(flatten)]
@@ -97,7 +101,7 @@ pub struct Args {
 ///
 /// # Errors
 /// If graph, platform or policy are invalid, no policy completes, or a file cannot be written.
-pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
+pub fn run(args: &Args, registry: Arc<Registry>, out: &mut (dyn Write + Send)) -> miette::Result<ExitCode> {
     let case = Case::load(&args.setup, &args.contexts, args.swap_to.as_ref(), registry)?;
     let policies = without_repetition(args.policies.several()?);
     // One policy alone is checked when it starts; one to swap to would be found wrong when its time comes, or never.
@@ -114,12 +118,17 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
         pictures.iter().any(PictureFiles::take_the_output) || events.iter().flatten().any(Sink::is_standard);
     let progress = Progress::new(policies.len() > 1, args.format.is_json());
     let mut standard = Some(&mut *out);
-    let (simulated, failed) = case.simulate_all(&policies, &progress, |place| Recording {
-        trace: pictures[place].wanted(),
-        events: events[place].take().map(|sink| sink.writer(&mut standard)),
-        explain: &explain,
-    })?;
-    let recorded = simulated.into_iter().map(|Simulated { run, trace, written }| (run, (trace, written)));
+    let jobs = args.jobs.start(policies.len())?;
+    let simulate = || {
+        case.simulate_all(&policies, (&jobs, &progress), |place| Recording {
+            trace: pictures[place].wanted(),
+            events: events[place].take().map(|sink| sink.writer(&mut standard)),
+            explain: &explain,
+        })
+    };
+    let (simulated, _) = jobs.beside(simulate, || case.bounds());
+    let (simulated, failed) = simulated?;
+    let recorded = simulated.into_iter().map(|Simulated { run, trace, written, .. }| (run, (trace, written)));
     let (runs, recorded): (Vec<Run>, Vec<_>) = recorded.unzip();
     if let Some(swap) = &args.swap_to {
         runs.iter().flat_map(|run| run.missed(swap)).for_each(|missed| reports::warn(&missed));

@@ -130,10 +130,15 @@ impl Sink {
     }
 
     /// Writer of the target; the standard output is `out`.
-    pub(super) fn writer<'a, 'w: 'a>(self, out: &mut Option<&'a mut (dyn Write + 'w)>) -> Box<dyn Write + 'a> {
+    pub(super) fn writer<'a, 'w: 'a>(
+        self,
+        out: &mut Option<&'a mut (dyn Write + Send + 'w)>,
+    ) -> Box<dyn Write + Send + 'a> {
         match (self.file, out) {
             (Some(draft), _) => Box::new(Completing(BufWriter::new(draft))),
-            (None, out) => out.take().map_or_else(|| Box::new(std::io::sink()) as Box<dyn Write>, |out| Box::new(out)),
+            (None, out) => {
+                out.take().map_or_else(|| Box::new(std::io::sink()) as Box<dyn Write + Send>, |out| Box::new(out))
+            }
         }
     }
 

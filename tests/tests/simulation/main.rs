@@ -1,6 +1,7 @@
 //! Simulations: deterministic events, correct times, and every task once, for every policy and any memory size.
 
 mod data;
+mod jobs;
 
 use proptest::prelude::*;
 use sched_core::{

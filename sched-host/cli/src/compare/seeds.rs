@@ -1,12 +1,14 @@
 //! Each policy with several seeds: medians, spreads, and which policies lose most.
 
+use super::Args;
 use crate::json;
 use crate::progress::Progress;
-use crate::simulate::case::{Case, Recording};
+use crate::simulate::case::{Case, Chance, Recording, Simulated, Wish};
 use crate::simulate::report::Failed;
 use crate::simulate::settings::Settings;
 use crate::table::table;
 use miette::IntoDiagnostic;
+use sched_sim::Noise;
 use sched_text::{count, median};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -53,39 +55,33 @@ struct Row {
 /// # Errors
 /// If no policy completes, or `out` cannot be written.
 pub(super) fn run(
-    mut case: Case,
-    settings: Settings,
+    case: &Case,
+    args: &Args,
     policies: &[String],
     count: usize,
-    (is_json, out): (bool, &mut dyn Write),
+    out: &mut dyn Write,
 ) -> miette::Result<bool> {
-    let first = case.seed;
+    let Chance { seed: first, noise } = &case.chance;
     let seeds: Vec<u64> = (0..count as u64).map(|place| first.wrapping_add(place)).collect();
-    let noise = std::mem::take(&mut case.noise);
     let mut rows: Vec<Row> = policies.iter().map(|policy| Row::new(policy)).collect();
-    let mut failed: Vec<Failed> = Vec::new();
-    let mut simulate = |case: &Case, note: &mut dyn FnMut(usize, f64)| -> miette::Result<()> {
-        let progress = Progress::new(true, is_json);
-        let (simulated, without) = case.simulate_all(policies, &progress, |_| Recording::of_trace(false))?;
-        for run in simulated.into_iter().map(|simulated| simulated.run) {
-            if let Some(place) = policies.iter().position(|policy| *policy == run.policy) {
-                note(place, run.makespan_s);
-            }
-        }
-        failed.extend(without);
-        Ok(())
-    };
     // Other random choices alone change makespans: without noise there are runs with the same seeds.
-    if !noise.is_none() {
-        for seed in &seeds {
-            case.seed = *seed;
-            simulate(&case, &mut |place, makespan| rows[place].without_noise.push(makespan))?;
-        }
-    }
-    case.noise = noise;
-    for seed in &seeds {
-        case.seed = *seed;
-        simulate(&case, &mut |place, makespan| rows[place].makespans_s.push(makespan))?;
+    let noises: &[Noise] = if noise.is_none() { &[Noise::default()] } else { &[Noise::default(), noise.clone()] };
+    let each_seed = noises.iter().flat_map(|noise| seeds.iter().map(move |seed| (noise, *seed)));
+    let (wanted, makespans): (Vec<Wish<'_>>, Vec<(bool, usize)>) = each_seed
+        .flat_map(|(noise, seed)| policies.iter().enumerate().map(move |(row, policy)| (row, policy, noise, seed)))
+        .map(|(row, policy, noise, seed)| {
+            let chance = Chance { seed, noise: noise.clone() };
+            (Wish { policy, chance, recording: Recording::of_trace(false) }, (noise.is_none(), row))
+        })
+        .unzip();
+    let jobs = args.jobs.start(wanted.len())?;
+    let progress = Progress::new(true, args.format.is_json());
+    let (simulated, mut failed) = case.simulate_each(wanted, &jobs, &progress)?;
+    for Simulated { place, run, .. } in simulated {
+        let (is_without, row) = makespans[place];
+        let row = &mut rows[row];
+        let makespans = if is_without && !noise.is_none() { &mut row.without_noise } else { &mut row.makespans_s };
+        makespans.push(run.makespan_s);
     }
     failed.sort_by(|one, other| one.policy.cmp(&other.policy));
     failed.dedup_by(|one, other| one.policy == other.policy);
@@ -93,8 +89,8 @@ pub(super) fn run(
     judge(&mut rows);
     let (workload, platform) = (case.graph.name.clone(), case.platform.name.clone());
     let tasks = case.graph.tasks.len();
-    let report = Seeds { workload, platform, tasks, settings, seeds, policies: rows, failed };
-    match is_json {
+    let report = Seeds { workload, platform, tasks, settings: args.setup.settings(), seeds, policies: rows, failed };
+    match args.format.is_json() {
         true => json::write(out, &report)?,
         false => out.write_all(report.text().as_bytes()).into_diagnostic()?,
     }

@@ -10,13 +10,12 @@ fn written(json: bool) -> String {
     let mut state = State::default();
     let mut written = Vec::new();
     for policy in ["tree-ws", "tree-heft"].repeat(7) {
-        policy.clone_into(&mut state.policy);
-        state.run.clear();
-        written.extend(state.say(line("fifo/queue", "it is late"), false, json));
-        written.extend(state.say(line("", "a team is not bound"), false, json));
-        assert_eq!(state.run.values().collect::<Vec<_>>(), [&1, &1], "each run has its own");
+        state.run = RunLog::of(policy);
+        written.extend(state.say(None, line("fifo/queue", "it is late"), false, json));
+        written.extend(state.say(None, line("", "a team is not bound"), false, json));
+        assert_eq!(state.run.lines.values().collect::<Vec<_>>(), [&1, &1], "each run has its own");
     }
-    written.extend(state.say(line("fifo/queue", "only once"), false, json));
+    written.extend(state.say(None, line("fifo/queue", "only once"), false, json));
     state.warned.insert("performance model: it cannot be read".to_owned(), 7);
     written.extend(state.rest(json));
     written.join("\n")
@@ -46,7 +45,7 @@ fn nothing_is_said_seven_times() {
 fn a_node_is_cut_off_and_others_are_not() {
     let mut state = State::default();
     let count = |state: &mut State, node: &str, asked: bool| {
-        (0..50).filter_map(|number| state.say(line(node, &format!("line {number}")), asked, false)).count()
+        (0..50).filter_map(|number| state.say(None, line(node, &format!("line {number}")), asked, false)).count()
     };
     assert_eq!((count(&mut state, "a", false), count(&mut state, "b", false)), (FEW, FEW));
     insta::assert_snapshot!(state.rest(false).join("\n"), @r"

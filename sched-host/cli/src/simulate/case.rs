@@ -5,11 +5,13 @@ use super::report::{Failed, Run};
 use super::setup::{Loaded, Setup};
 use super::swap::Swap;
 use crate::contexts::{ContextOptions, Wanted};
+use crate::jobs::Jobs;
 use crate::log;
 use crate::makespan;
 use crate::progress::Progress;
 use crate::reports;
 use miette::miette;
+use sched_graph::bound::Bounds;
 use sched_graph::{Dependencies, TaskGraph};
 use sched_sim::cluster::{Cluster, ClusterSimulation};
 use sched_sim::{Context, Noise, Platform, SimError, SimRecorder, Simulation, When};
@@ -17,6 +19,7 @@ use sched_trace::{Digest, Event, Explainer, Observer, Trace};
 use sched_tree::TreeObserver;
 use sched_tree::hypervisor::Goals;
 use sched_tree::plugin::Registry;
+use std::cell::Cell;
 use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -26,11 +29,11 @@ pub(crate) struct Case {
     /// The workload, once in each context.
     pub(crate) graph: Arc<TaskGraph>,
     dependencies: OnceLock<Arc<Dependencies>>,
+    bounds: OnceLock<Option<Bounds>>,
     /// The machine; of a cluster, all nodes as one machine.
     pub(crate) platform: Arc<Platform>,
     cluster: Option<Arc<Cluster>>,
-    pub(crate) seed: u64,
-    pub(crate) noise: Noise,
+    pub(crate) chance: Chance,
     contexts: Vec<Wanted>,
     /// Goals for the hypervisor.
     goals: Option<Goals>,
@@ -38,6 +41,13 @@ pub(crate) struct Case {
     /// Half of the tasks of one context.
     half: u64,
     registry: Arc<Registry>,
+}
+
+/// What is random in a simulation.
+#[derive(Clone)]
+pub(crate) struct Chance {
+    pub(crate) seed: u64,
+    pub(crate) noise: Noise,
 }
 
 /// Unknown or invalid policies.
@@ -51,6 +61,9 @@ struct Unusable {
     causes: Vec<SimError>,
 }
 
+/// Maximum number of tasks for which bounds are computed; larger graphs take too long.
+const MOST_FOR_BOUNDS: usize = 100_000;
+
 /// The policy that replays static schedules: it hands each task to the worker that may execute it, by priority.
 const REPLAYER: &str = "tree-dmdas";
 
@@ -59,7 +72,7 @@ pub(crate) struct Recording<'a> {
     /// Whether a trace is recorded.
     pub(crate) trace: bool,
     /// Destination of a line for each event.
-    pub(crate) events: Option<Box<dyn Write + 'a>>,
+    pub(crate) events: Option<Box<dyn Write + Send + 'a>>,
     /// What is explained.
     pub(crate) explain: &'a Explain,
 }
@@ -71,8 +84,17 @@ impl Recording<'_> {
     }
 }
 
+/// A simulation that is wanted.
+pub(crate) struct Wish<'a> {
+    pub(crate) policy: &'a str,
+    pub(crate) chance: Chance,
+    pub(crate) recording: Recording<'a>,
+}
+
 /// A completed simulation.
 pub(crate) struct Simulated {
+    /// Its place among those that were wanted.
+    pub(crate) place: usize,
     pub(crate) run: Run,
     pub(crate) trace: Option<Trace>,
     /// Whether the events were written.
@@ -105,9 +127,19 @@ impl Case {
             0 => graph,
             count => TaskGraph::side_by_side(graph.name.clone(), &vec![&graph; count]),
         };
-        let (contexts, swap_to, seed) = (contexts.to_vec(), swap_to.cloned(), setup.seed.seed);
-        let (graph, dependencies) = (Arc::new(graph), OnceLock::new());
-        Ok(Case { graph, dependencies, platform, cluster, seed, noise, contexts, goals, swap_to, half, registry })
+        Ok(Case {
+            graph: Arc::new(graph),
+            dependencies: OnceLock::new(),
+            bounds: OnceLock::new(),
+            platform,
+            cluster,
+            chance: Chance { seed: setup.seed.seed, noise },
+            contexts: contexts.to_vec(),
+            goals,
+            swap_to: swap_to.cloned(),
+            half,
+            registry,
+        })
     }
 
     /// The dependencies that hold on the machine, computed once. Nodes of a cluster have copies of their own.
@@ -115,6 +147,14 @@ impl Case {
         let of_graph =
             || if self.cluster.is_some() { Dependencies::of_flows(&self.graph) } else { self.graph.dependencies() };
         self.dependencies.get_or_init(|| Arc::new(of_graph()))
+    }
+
+    /// The lower bounds of the makespan by the lengths that schedulers expect, computed once; none for graphs for which
+    /// that takes too long.
+    pub(crate) fn bounds(&self) -> Option<Bounds> {
+        let is_small = self.graph.tasks.len() <= MOST_FOR_BOUNDS;
+        let bounds = || is_small.then(|| self.platform.bounds(&self.graph, self.dependencies()).ok()).flatten();
+        *self.bounds.get_or_init(bounds)
     }
 
     /// Checks that it is on one machine.
@@ -193,25 +233,49 @@ impl Case {
     pub(crate) fn simulate_all<'a>(
         &self,
         policies: &[String],
-        progress: &Progress,
+        (jobs, progress): (&Jobs, &Progress),
         mut recording: impl FnMut(usize) -> Recording<'a>,
     ) -> miette::Result<(Vec<Simulated>, Vec<Failed>)> {
+        let wanted = policies.iter().enumerate().map(|(place, policy)| Wish {
+            policy,
+            chance: self.chance.clone(),
+            recording: recording(place),
+        });
+        self.simulate_each(wanted.collect(), jobs, progress)
+    }
+
+    /// Simulates all that is wanted. What completes is in that order.
+    ///
+    /// # Errors
+    /// If nothing completes.
+    pub(crate) fn simulate_each(
+        &self,
+        wanted: Vec<Wish<'_>>,
+        jobs: &Jobs,
+        progress: &Progress,
+    ) -> miette::Result<(Vec<Simulated>, Vec<Failed>)> {
         let tasks = self.graph.tasks.len() as u64;
-        progress.expect(tasks * policies.len() as u64);
-        let (mut done, mut failed, mut cause) = (Vec::new(), Vec::new(), None);
-        for (place, policy) in policies.iter().enumerate() {
+        progress.expect(tasks * wanted.len() as u64);
+        let outcomes = jobs.each(wanted, |Wish { policy, chance, recording }| {
             progress.doing(policy);
-            match self
-                .simulate(&self.graph, policy, recording(place), &|ended| progress.done(tasks * place as u64 + ended))
-            {
-                Ok(simulated) => done.push(simulated),
+            let counted = Cell::new(0);
+            let count = |ended: u64| progress.advance(ended.saturating_sub(counted.replace(ended)));
+            let outcome = self.simulate(&self.graph, policy, &chance, recording, &count);
+            // One that fails ends early.
+            count(tasks);
+            (policy, outcome)
+        });
+        progress.clear();
+        let (mut done, mut failed, mut cause) = (Vec::new(), Vec::new(), None);
+        for (place, (policy, outcome)) in outcomes.into_iter().enumerate() {
+            match outcome {
+                Ok(simulated) => done.push(Simulated { place, ..simulated }),
                 Err(error) => {
-                    failed.push(Failed { policy: policy.clone(), why: error.to_string() });
+                    failed.push(Failed { policy: policy.to_owned(), why: error.to_string() });
                     cause.get_or_insert(error);
                 }
             }
         }
-        progress.clear();
         match cause.filter(|_| done.is_empty()) {
             Some(cause) => Err(without_any(cause, &failed)),
             None => Ok((done, failed)),
@@ -224,7 +288,8 @@ impl Case {
     /// # Errors
     /// If it does not complete.
     pub(crate) fn replay(&self, name: &str, pinned: TaskGraph, trace: bool) -> Result<Simulated, SimError> {
-        let mut simulated = self.simulate(&Arc::new(pinned), REPLAYER, Recording::of_trace(trace), &|_| ())?;
+        let recording = Recording::of_trace(trace);
+        let mut simulated = self.simulate(&Arc::new(pinned), REPLAYER, &self.chance, recording, &|_| ())?;
         name.clone_into(&mut simulated.run.policy);
         if let Some(trace) = &mut simulated.trace {
             name.clone_into(&mut trace.title);
@@ -236,6 +301,7 @@ impl Case {
         &self,
         graph: &Arc<TaskGraph>,
         policy: &str,
+        chance: &Chance,
         recording: Recording<'_>,
         progress: &dyn Fn(u64),
     ) -> Result<Simulated, SimError> {
@@ -254,17 +320,17 @@ impl Case {
             ended: 0,
             progress,
         };
-        log::of_run(&self.policies(policy));
+        let _own = log::of_thread(&self.policies(policy));
         let began;
         let (outcome, nodes) = match &self.cluster {
             Some(cluster) => {
-                let simulation = self.on_cluster(cluster, graph, policy, &watcher);
+                let simulation = self.on_cluster(cluster, (graph, policy), chance, &watcher);
                 began = Instant::now();
                 let outcome = simulation.observe(&mut watcher)?;
                 (outcome.total, Some((outcome.nodes, outcome.messages, outcome.message_bytes)))
             }
             None => {
-                let simulation = self.on_machine(graph, policy, &watcher);
+                let simulation = self.on_machine((graph, policy), chance, &watcher);
                 began = Instant::now();
                 (simulation.observe(&mut watcher)?, None)
             }
@@ -288,16 +354,21 @@ impl Case {
         if let Some((nodes, messages, bytes)) = nodes {
             run.on_nodes(&nodes, messages, bytes);
         }
-        Ok(Simulated { run, trace, written })
+        Ok(Simulated { place: 0, run, trace, written })
     }
 
-    fn on_machine(&self, graph: &Arc<TaskGraph>, policy: &str, watcher: &Watcher<'_>) -> Simulation {
+    fn on_machine(
+        &self,
+        (graph, policy): (&Arc<TaskGraph>, &str),
+        chance: &Chance,
+        watcher: &Watcher<'_>,
+    ) -> Simulation {
         let mut simulation = Simulation::new(Arc::clone(graph), Arc::clone(&self.platform));
         // Pins of a static schedule change none of them.
         simulation = simulation.dependencies(Arc::clone(self.dependencies()));
         simulation = self.with_contexts(simulation.policy(policy));
-        simulation = simulation.registry(Arc::clone(&self.registry)).seed(self.seed);
-        simulation = simulation.noise(Noise { seed: self.seed, ..self.noise.clone() });
+        simulation = simulation.registry(Arc::clone(&self.registry)).seed(chance.seed);
+        simulation = simulation.noise(Noise { seed: chance.seed, ..chance.noise.clone() });
         match watcher.tree_observer() {
             Some(observer) => simulation.tree_observer(observer),
             None => simulation,
@@ -307,13 +378,13 @@ impl Case {
     fn on_cluster(
         &self,
         cluster: &Arc<Cluster>,
-        graph: &Arc<TaskGraph>,
-        policy: &str,
+        (graph, policy): (&Arc<TaskGraph>, &str),
+        chance: &Chance,
         watcher: &Watcher<'_>,
     ) -> ClusterSimulation {
         let mut simulation = ClusterSimulation::new(Arc::clone(graph), Arc::clone(cluster)).policy(policy);
-        simulation = simulation.registry(Arc::clone(&self.registry)).seed(self.seed);
-        simulation = simulation.noise(Noise { seed: self.seed, ..self.noise.clone() });
+        simulation = simulation.registry(Arc::clone(&self.registry)).seed(chance.seed);
+        simulation = simulation.noise(Noise { seed: chance.seed, ..chance.noise.clone() });
         match watcher.tree_observer() {
             Some(observer) => simulation.tree_observer(observer),
             None => simulation,
@@ -359,7 +430,7 @@ struct Watcher<'a> {
     digest: Digest,
     /// Whether there are `lines`, a recorder or an explainer.
     records: bool,
-    lines: Option<Box<dyn Write + 'a>>,
+    lines: Option<Box<dyn Write + Send + 'a>>,
     error: Option<io::Error>,
     recorder: Option<SimRecorder>,
     explainer: Option<Explainer>,

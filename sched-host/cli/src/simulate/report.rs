@@ -25,9 +25,6 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::time::Duration;
 
-/// Maximum number of tasks for which bounds are computed; larger graphs take too long.
-const MOST_FOR_BOUNDS: usize = 100_000;
-
 /// All simulations of one command. Fields are JSON keys; times are virtual, except those of `wall`.
 #[derive(Serialize)]
 pub(crate) struct Report {
@@ -259,9 +256,7 @@ fn busy_share(workers: &[Worker], makespan_s: f64) -> f64 {
 impl Report {
     pub(crate) fn new(case: &Case, settings: Settings, mut runs: Vec<Run>, failed: Vec<Failed>) -> Report {
         let (graph, platform) = (&case.graph, &case.platform);
-        let small = graph.tasks.len() <= MOST_FOR_BOUNDS;
-        let bounds_s = small.then(|| platform.bounds(graph, case.dependencies()).ok()).flatten();
-        let bounds_hold = case.noise.is_none();
+        let (bounds_s, bounds_hold) = (case.bounds(), case.chance.noise.is_none());
         // Static schedules are planned with the lengths of which the bounds are.
         for run in runs.iter_mut().filter(|run| bounds_hold || run.planned) {
             run.ratio_to_bound =
@@ -273,7 +268,7 @@ impl Report {
             workers: platform.workers.len(),
             tasks: graph.tasks.len(),
             settings,
-            seed: case.seed,
+            seed: case.chance.seed,
             bounds_s,
             bounds_hold,
             runs,
