@@ -15,6 +15,8 @@ use sched_core::{MemoryNode, Node, Stage, Submitted, Task};
 pub(super) use sending::Caller;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
 
 /// Limits of the work that goes into a plan.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +70,20 @@ const REPAIR: f64 = 0.2;
 /// How long the first plan waits for the end of the submission, as a share of the time that the tasks submitted so far
 /// take at least.
 const AWAITED: f64 = 0.005;
+
+/// Minimum number of tasks of a plan for whose search threads are started: making it takes longer than that.
+const LEAST_FOR_THREADS: f64 = 200.0;
+
+/// Maximum number of threads of a search: each has tables of the graph.
+const MOST_THREADS: usize = 8;
+
+/// Number of threads of a search for a plan of `count` tasks, where it takes no time: those that this one may use.
+fn threads_for(count: f64) -> usize {
+    if count < LEAST_FOR_THREADS {
+        return 1;
+    }
+    available_parallelism().map_or(1, NonZeroUsize::get).min(MOST_THREADS)
+}
 
 /// Why a plan is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -301,10 +317,11 @@ impl Agenda {
         // The closer prediction of transfers takes as long again, for which larger graphs leave no time.
         outlook.is_close = effort >= 1.0;
         // Workers may idle meanwhile. (Not under a virtual clock, where the search takes no time.)
-        let most = |search: &Search<'_>| search.length() as f64 * limits.time;
+        let most = |length: u64| length as f64 * limits.time;
         let took = || node.now().as_nanos().saturating_sub(outlook.now) as f64;
         let more = (AT_FULL_EFFORT / count).sqrt().clamp(1.0, MOST_MORE);
-        let mut search = Search::new(&outlook, Dice(node.random()));
+        let threads = if took() == 0.0 { threads_for(count) } else { 1 };
+        let mut search = Search::new(&outlook, Dice(node.random()), threads);
         let mut tried = share;
         // Few plans are tried where nothing is new: the present one stays unless one of them is better.
         if let Some(present) = self.present(&outlook) {
@@ -316,9 +333,9 @@ impl Agenda {
             }
             search.resume(&self.habits, &present);
         }
-        search.begin(&self.habits, share * (2.0 * effort).min(1.0), |search| took() <= most(search));
+        search.begin(&self.habits, share * (2.0 * effort).min(1.0), |length| took() <= most(length));
         let tries = limits.effort as f64 * more * tried * effort;
-        search.improve(tries.ceil() as u64, |search| took() <= most(search) * tried);
+        search.improve(tries.ceil() as u64, |length| took() <= most(length) * tried);
         self.count = outlook.len();
         let (best, habits) = search.finish();
         self.habits = habits;

@@ -15,7 +15,6 @@ const DRAWS: usize = 16;
 #[derive(Default, Debug)]
 pub(super) struct Samples {
     draws: Vec<Draw>,
-    followed: Schedule,
 }
 
 /// What lengths turn out to be. (Small, so that all draws stay in the processor's cache beside one outlook.)
@@ -30,7 +29,7 @@ struct Draw {
 impl Samples {
     /// Draws lengths whose logarithms deviate by `spread` from those of the outlook: equally on all lanes of a class.
     pub(super) fn draw(outlook: &Outlook, spread: f64, dice: &mut Dice) -> Samples {
-        Samples { draws: (0..DRAWS).map(|_| Draw::new(outlook, spread, dice)).collect(), ..Samples::default() }
+        Samples { draws: (0..DRAWS).map(|_| Draw::new(outlook, spread, dice)).collect() }
     }
 
     /// Whether plans are compared by the most likely lengths alone.
@@ -39,16 +38,18 @@ impl Samples {
     }
 
     /// What a plan is worth: nanoseconds until it ends, by the most likely lengths and all draws together.
-    pub(super) fn score(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) -> u64 {
+    pub(super) fn score(&self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) -> u64 {
         let mut sum = plan.end.saturating_sub(outlook.now);
         if !self.is_empty() {
             scratch.line_up(outlook, plan);
         }
+        let mut followed = std::mem::take(&mut scratch.followed);
         for draw in &self.draws {
             draw.lengths(outlook, plan, &mut scratch.execution.lengths);
-            self.followed.follow_in_line(outlook, plan, &draw.sent, NEVER, scratch);
-            sum = sum.saturating_add(self.followed.end.saturating_sub(outlook.now));
+            followed.follow_in_line(outlook, plan, &draw.sent, NEVER, scratch);
+            sum = sum.saturating_add(followed.end.saturating_sub(outlook.now));
         }
+        scratch.followed = followed;
         sum
     }
 }

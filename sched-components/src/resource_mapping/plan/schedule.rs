@@ -100,6 +100,8 @@ pub(super) struct Scratch {
     /// Number of used lanes of each of [`Outlook::squads`].
     pub(super) used: Vec<usize>,
     pub(super) execution: Execution,
+    /// A plan that is followed in one of the [draws](super::samples).
+    pub(super) followed: Schedule,
 }
 
 impl Scratch {

@@ -16,8 +16,8 @@ pub(super) struct Fingerprint(u64);
 pub(super) enum Outcome {
     /// It ends after this time.
     Late(u64),
-    /// What it is worth, where less is better.
-    Score(u64),
+    /// What it is worth, where less is better, and when it ends.
+    Score { score: u64, end: u64 },
 }
 
 /// What becomes of a plan that tasks chose, by the cheap prediction of transfers.

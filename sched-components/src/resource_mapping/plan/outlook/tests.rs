@@ -187,7 +187,7 @@ proptest! {
         prop_assert_eq!(plan.end, plan.ends.iter().copied().fold(NOW, u64::max));
         // It is followed in the same time in each draw of lengths that do not deviate.
         let left = plan.end - NOW;
-        let mut samples = Samples::draw(&outlook, 0.0, &mut Dice(1));
+        let samples = Samples::draw(&outlook, 0.0, &mut Dice(1));
         let score = samples.score(&outlook, &plan, &mut scratch);
         prop_assert!(score > left || left == 0);
         prop_assert_eq!(score % left.max(1), 0);

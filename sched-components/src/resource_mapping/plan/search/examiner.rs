@@ -1,0 +1,86 @@
+//! Makes plans by preferences, and finds out what they are worth.
+
+use super::standing::{Attempt, Kind, Standing, Verdict};
+use crate::resource_mapping::plan::outlook::{NEVER, Outlook};
+use crate::resource_mapping::plan::schedule::{Schedule, Scratch};
+use crate::resource_mapping::plan::tried::{Fingerprint, Followed, Outcome};
+
+/// What was found out about an attempt. All of it holds beside any best plan, except that the lanes of one may be
+/// [fixed](Attempt::fixed).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Finding {
+    /// What tasks chose, where they chose before the plan was followed.
+    pub(super) chosen: Option<Fingerprint>,
+    pub(super) followed: Followed,
+    /// What the plan is worth by the last word, if it was worth the work; the [examiner](Examiner) has that plan.
+    pub(super) rated: Option<Outcome>,
+}
+
+/// See the [module](self). Each thread of a search has one.
+#[derive(Default)]
+pub(super) struct Examiner {
+    pub(super) scratch: Scratch,
+    draft: Schedule,
+    /// The plan of the last attempt.
+    pub(super) trial: Schedule,
+}
+
+impl Examiner {
+    /// Finds out as much about an attempt as is necessary to judge it.
+    pub(super) fn examine(&mut self, standing: &Standing<'_>, attempt: &Attempt) -> Finding {
+        let (outlook, kind) = (standing.outlook, attempt.kind());
+        let most = standing.most(kind);
+        let chosen = self.decide(standing, attempt, most);
+        let known = chosen.and_then(|chosen| standing.tried.followed(chosen, most));
+        let followed = known.unwrap_or_else(|| self.predict(outlook, chosen.is_some(), most));
+        let mut finding = Finding { chosen, followed, rated: None };
+        if standing.judge(kind, &finding) == Verdict::Unknown {
+            if known.is_some() {
+                self.predict(outlook, true, most);
+            }
+            finding.rated = Some(self.rate(standing));
+        }
+        finding
+    }
+
+    /// Makes a plan by preferences: in `draft` where it is to be followed, and returns its fingerprint then, or else in
+    /// `trial`, which may be given up after `most`.
+    fn decide(&mut self, standing: &Standing<'_>, attempt: &Attempt, most: u64) -> Option<Fingerprint> {
+        let (outlook, Attempt { taste, fixed }) = (standing.outlook, attempt);
+        if attempt.kind() != Kind::Before {
+            self.trial.dispatch(outlook, taste, most, &mut self.scratch);
+            None
+        } else if taste.late && !fixed {
+            self.trial.list(outlook, taste, &mut self.scratch);
+            None
+        } else {
+            let fixed = fixed.then_some(&standing.best.lanes[..]);
+            self.draft.choose(outlook, taste, fixed, &mut self.scratch);
+            Some(Fingerprint::of(&self.draft))
+        }
+    }
+
+    /// Makes the trial of what tasks have `chosen`, if they have, and tells what it is.
+    fn predict(&mut self, outlook: &Outlook, chosen: bool, most: u64) -> Followed {
+        if chosen {
+            self.trial.follow(outlook, &self.draft, most, &mut self.scratch);
+        }
+        match self.trial.end {
+            NEVER => Followed::Late(most),
+            end => Followed::Ends(end, Fingerprint::of(&self.trial)),
+        }
+    }
+
+    /// What the trial is worth, if it does not end too late.
+    fn rate(&mut self, standing: &Standing<'_>) -> Outcome {
+        let (outlook, latest) = (standing.outlook, standing.latest());
+        if outlook.has_links() {
+            self.draft.realise(outlook, &self.trial, latest, &mut self.scratch);
+            std::mem::swap(&mut self.draft, &mut self.trial);
+        }
+        match self.trial.end {
+            NEVER => Outcome::Late(latest),
+            end => Outcome::Score { score: standing.samples.score(outlook, &self.trial, &mut self.scratch), end },
+        }
+    }
+}

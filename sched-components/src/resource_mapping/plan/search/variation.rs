@@ -1,0 +1,102 @@
+//! Attempts with other preferences than those of the best plan.
+
+use super::STAYS;
+use super::basis::Basis;
+use super::standing::{Attempt, Standing};
+use crate::resource_mapping::plan::dice::Dice;
+use crate::resource_mapping::plan::schedule::{Scratch, Taste};
+
+/// Probability that a preference is dropped rather than changed.
+const DROPPED: f64 = 0.3;
+
+/// Strongest preference; beyond it, a task would end on the class whenever it can.
+const MOST_LIKED: f64 = -0.9;
+
+/// How much a nanosecond of transfers counts beyond the delay that it causes.
+const HAULS: [f64; 5] = [0.0, 0.3, 1.0, 2.0, 4.0];
+
+/// Amounts by which keys are moved, as shares of the plan's length.
+const MOVES: [f64; 4] = [0.0, 0.003, 0.01, 0.03];
+
+/// Shares of the tasks whose keys are moved.
+const MOVED: [f64; 3] = [1.0, 0.1, 0.02];
+
+/// See the [module](self).
+pub(super) struct Variation<'a> {
+    pub(super) basis: &'a Basis<'a>,
+    pub(super) standing: &'a Standing<'a>,
+    /// The preferences that led to the best plan.
+    pub(super) taste: &'a Taste,
+    pub(super) dice: Dice,
+}
+
+impl Variation<'_> {
+    /// The next attempt: with other preferences for `kinds` of tasks, or else for single ones.
+    pub(super) fn next(&mut self, kinds: bool, scratch: &mut Scratch) -> Attempt {
+        let mut taste = self.taste.clone();
+        if kinds {
+            self.change_kinds(&mut taste);
+            return Attempt { taste, fixed: false };
+        }
+        self.change_order(&mut taste, scratch);
+        if self.basis.is_uniform {
+            taste.late = self.dice.chance(0.5);
+        } else if self.dice.chance(0.5) {
+            self.change_tasks(&mut taste);
+        }
+        Attempt { taste, fixed: self.dice.chance(0.3) }
+    }
+
+    /// Changes the preference of some kinds of tasks for some class of workers.
+    fn change_kinds(&mut self, taste: &mut Taste) {
+        let dice = &mut self.dice;
+        if dice.chance(0.5) {
+            taste.keys.clone_from(&self.basis.ranks[dice.below(self.basis.ranks.len())]);
+        }
+        if taste.owned.is_some() && dice.chance(0.3) {
+            taste.owned = Some(STAYS[dice.below(STAYS.len())]);
+        }
+        if dice.chance(0.2) {
+            taste.haul = HAULS[dice.below(HAULS.len())];
+        }
+        if taste.at_once && self.standing.outlook.has_links() && dice.chance(0.3) {
+            taste.shares = !taste.shares;
+        }
+        for _ in 0..=dice.below(3) {
+            let at = dice.below(taste.by_kind.len());
+            let Some(liking) = taste.by_kind.get_mut(at) else { break };
+            *liking = if dice.chance(DROPPED) { 0.0 } else { (*liking + dice.normal() * 0.5).max(MOST_LIKED) };
+        }
+    }
+
+    /// Perturbs the previous order, that of the best plan, or that of its latest start times (justification).
+    fn change_order(&mut self, taste: &mut Taste, scratch: &mut Scratch) {
+        let (outlook, best, dice) = (self.standing.outlook, &self.standing.best, &mut self.dice);
+        let before_end = |starts: &[u64]| starts.iter().map(|start| best.end.saturating_sub(*start) as f64).collect();
+        match dice.below(3) {
+            0 => {}
+            1 => taste.keys = before_end(&best.latest_starts(outlook, scratch)),
+            _ => taste.keys = before_end(&best.starts),
+        }
+        let by = MOVES[dice.below(MOVES.len())] * best.end.saturating_sub(outlook.now) as f64;
+        let share = MOVED[dice.below(MOVED.len())];
+        if by > 0.0 {
+            for key in &mut taste.keys {
+                if dice.chance(share) {
+                    *key += by * dice.normal();
+                }
+            }
+        }
+    }
+
+    /// Changes the preferences of a few tasks for classes of workers.
+    fn change_tasks(&mut self, taste: &mut Taste) {
+        let (outlook, dice) = (self.standing.outlook, &mut self.dice);
+        for _ in 0..=dice.below(4) {
+            let first = dice.below(outlook.len()) * outlook.classes;
+            for liking in taste.by_task.iter_mut().skip(first).take(outlook.classes) {
+                *liking = if dice.chance(DROPPED) { 0.0 } else { dice.normal() };
+            }
+        }
+    }
+}
