@@ -110,6 +110,7 @@ mod dice;
 mod execution;
 mod experience;
 mod flows;
+mod idle;
 mod list;
 mod network;
 mod outlook;

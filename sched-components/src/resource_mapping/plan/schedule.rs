@@ -1,6 +1,7 @@
 //! One plan: which worker executes each task, in which order, and when.
 
 use super::execution::Execution;
+use super::idle::Idle;
 use super::outlook::{NEVER, Outlook};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -88,8 +89,7 @@ pub(super) struct Scratch {
     /// Tasks that have been placed, by their ends; and lanes, by when they are free.
     pub(super) ending: BinaryHeap<Reverse<(u64, usize)>>,
     pub(super) idle: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The idle intervals of each lane, in order.
-    gaps: Vec<Vec<(u64, u64)>>,
+    lanes: Idle,
     pub(super) copies: Vec<u64>,
     ready: Vec<u64>,
     pub(super) arrivals: Vec<u64>,
@@ -105,6 +105,40 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
+    /// The lane on which a task ends first, apart from the preferences, and when it starts there.
+    fn first_place(&mut self, outlook: &Outlook, taste: &Taste, task: usize, ready: u64) -> (usize, u64) {
+        let (mut best, leanings) = ((f64::INFINITY, 0, 0), taste.of(outlook, task));
+        for troop in outlook.squads.troops() {
+            // Of lanes that take equally long, the one that is idle first is the best.
+            let one = troop.first();
+            let Some((length, leaning)) = leanings.to(one) else { continue };
+            let memory = outlook.lanes[one].memory;
+            let score = |start: u64, haul: f64| (start + length - outlook.now) as f64 + leaning + haul;
+            let first = troop.least(&self.used, self.lanes.first());
+            // Mostly the lanes alone are too late, and when the data is there need not be known.
+            if score(first.max(ready), 0.0) >= best.0 {
+                continue;
+            }
+            if self.arrivals[memory] == NEVER {
+                (self.arrivals[memory], self.hauls[memory]) = self.arrival_alone(outlook, task, memory, ready);
+            }
+            let (arrival, haul) = (self.arrivals[memory], taste.haul * self.hauls[memory] as f64);
+            if score(first.max(arrival), haul) >= best.0 {
+                continue;
+            }
+            let mut soonest = (NEVER, one);
+            for lanes in troop.candidates(&self.used) {
+                soonest = self.lanes.soonest(lanes, arrival, length, soonest);
+            }
+            let (start, lane) = soonest;
+            let score = score(start, haul);
+            if score < best.0 {
+                best = (score, lane, start);
+            }
+        }
+        (best.1, best.2)
+    }
+
     /// When the data that `task` reads can be in a memory, if its transfers start at `ready` and meet no others, and how
     /// long these take.
     fn arrival_alone(&self, outlook: &Outlook, task: usize, to: usize, ready: u64) -> (u64, u64) {
@@ -125,20 +159,6 @@ impl Scratch {
             }
         }
         (latest, haul)
-    }
-}
-
-/// Removes the interval from `start` to `end` from the idle interval at index `gap`, which contains it.
-fn occupy(gaps: &mut Vec<(u64, u64)>, gap: usize, start: u64, end: u64) {
-    let (from, to) = gaps[gap];
-    match (start > from, end < to) {
-        (true, true) => {
-            gaps[gap] = (from, start);
-            gaps.insert(gap + 1, (end, to));
-        }
-        (true, false) => gaps[gap] = (from, start),
-        (false, true) => gaps[gap] = (end, to),
-        (false, false) => _ = gaps.remove(gap),
     }
 }
 
@@ -180,11 +200,7 @@ impl Schedule {
         self.clear(outlook);
         scratch.copies.clone_from(&outlook.copies);
         scratch.waits.clone_from(&outlook.waits);
-        scratch.gaps.resize(outlook.lanes.len(), Vec::new());
-        for (gaps, lane) in scratch.gaps.iter_mut().zip(&outlook.lanes) {
-            gaps.clear();
-            gaps.push((lane.free.max(outlook.now), NEVER));
-        }
+        scratch.lanes.begin(outlook);
         refill(&mut scratch.ready, outlook.len(), outlook.now);
         refill(&mut scratch.arrivals, memories, 0);
         refill(&mut scratch.hauls, memories, 0);
@@ -215,7 +231,7 @@ impl Schedule {
         }
     }
 
-    /// Chooses the lane and the gap in which `task`, ready at `ready`, ends first, apart from the preferences.
+    /// Places `task`, ready at `ready`, where it ends first, apart from the preferences.
     fn find_place(
         &mut self,
         outlook: &Outlook,
@@ -226,44 +242,17 @@ impl Schedule {
         scratch: &mut Scratch,
     ) {
         scratch.arrivals.fill(NEVER);
-        let (mut best, leanings) = ((f64::INFINITY, 0, 0, 0), taste.of(outlook, task));
-        let free = fixed.is_none().then(|| outlook.squads.candidates(&scratch.used));
-        for number in free.into_iter().flatten().chain(fixed.map(|fixed| fixed[task])) {
-            let lane = &outlook.lanes[number];
-            let leaning = match fixed {
-                // Whether it may leave the owner of its data depends on lengths, and more is known of them by now.
-                Some(_) => Some((outlook.length(task, number), 0.0)),
-                None => leanings.to(number),
-            };
-            let Some((length, leaning)) = leaning else { continue };
-            let score = |start: u64, haul: f64| (start + length - outlook.now) as f64 + leaning + haul;
-            let earliest = scratch.gaps[number].first().map_or(ready, |(from, _)| ready.max(*from));
-            // Mostly the lane alone is too late, and when the data is there need not be known.
-            if score(earliest, 0.0) >= best.0 {
-                continue;
+        let (number, start) = match fixed {
+            Some(fixed) => {
+                let (number, memory) = (fixed[task], outlook.lanes[fixed[task]].memory);
+                (scratch.arrivals[memory], scratch.hauls[memory]) = scratch.arrival_alone(outlook, task, memory, ready);
+                (number, scratch.lanes.start(number, scratch.arrivals[memory], outlook.length(task, number)))
             }
-            if scratch.arrivals[lane.memory] == NEVER {
-                let (arrival, haul) = scratch.arrival_alone(outlook, task, lane.memory, ready);
-                (scratch.arrivals[lane.memory], scratch.hauls[lane.memory]) = (arrival, haul);
-            }
-            let (arrival, haul) = (scratch.arrivals[lane.memory], taste.haul * scratch.hauls[lane.memory] as f64);
-            if score(earliest.max(arrival), haul) >= best.0 {
-                continue;
-            }
-            let gaps = &scratch.gaps[number];
-            let first = gaps.partition_point(|(_, to)| *to <= arrival);
-            let fits = |(from, to): &(u64, u64)| (*from).max(arrival).saturating_add(length) <= *to;
-            let Some(gap) = gaps[first..].iter().position(fits).map(|gap| gap + first) else { continue };
-            let start = gaps[gap].0.max(arrival);
-            let score = score(start, haul);
-            if score < best.0 {
-                best = (score, number, start, gap);
-            }
-        }
-        let (_, number, start, gap) = best;
+            None => scratch.first_place(outlook, taste, task, ready),
+        };
         outlook.squads.note_use(number, &mut scratch.used);
         let (end, memory) = (start + outlook.length(task, number), outlook.lanes[number].memory);
-        occupy(&mut scratch.gaps[number], gap, start, end);
+        scratch.lanes.occupy(number, start, end);
         (self.lanes[task], self.starts[task], self.ends[task]) = (number, start, end);
         for used in outlook.uses(task).iter().filter(|used| used.reads) {
             let copy = &mut scratch.copies[used.data * outlook.memories + memory];

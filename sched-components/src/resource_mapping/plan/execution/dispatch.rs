@@ -5,6 +5,7 @@ use super::{Entry, Event, Execution, Waiting};
 use crate::resource_mapping::plan::outlook::{NEVER, Outlook};
 use crate::resource_mapping::plan::schedule::{Schedule, Scratch, Taste, comparable, refill};
 use std::cmp::Reverse;
+use std::ops::Range;
 
 /// Maximum number of tasks in a queue of which only the more urgent ones count as work ahead of another.
 const MOST_COMPARED: usize = 64;
@@ -137,27 +138,48 @@ impl Scratch {
         self.arrivals.fill(NEVER);
         let (key, leanings) = (comparable(taste.keys[task]), taste.of(outlook, task));
         let mut best = (f64::INFINITY, 0);
-        for number in outlook.squads.candidates(&self.used) {
-            let Some((length, leaning)) = leanings.to(number) else { continue };
+        for troop in outlook.squads.troops() {
+            // Of lanes that take equally long, the one that begins first is the best.
+            let one = troop.first();
+            let Some((length, leaning)) = leanings.to(one) else { continue };
+            let memory = outlook.lanes[one].memory;
             let score = |start: u64, haul: f64| (start - outlook.now + length) as f64 + leaning + haul;
-            let (free, memory) = (self.free[number].max(now), outlook.lanes[number].memory);
-            // Mostly the lane alone is too late, or its memory, and the rest need not be known.
-            if score(free, 0.0) >= best.0 {
+            let first = troop.least(&self.used, &self.free).max(now);
+            // Mostly the lanes alone are too late, or their memory, and the rest need not be known.
+            if score(first, 0.0) >= best.0 {
                 continue;
             }
             if self.arrivals[memory] == NEVER {
                 (self.arrivals[memory], self.hauls[memory]) = self.arrival(outlook, taste, task, memory, now);
             }
             let (arrival, haul) = (self.arrivals[memory], taste.haul * self.hauls[memory] as f64);
-            if score(free.max(arrival), haul) >= best.0 {
+            let first = first.max(arrival);
+            if score(first, haul) >= best.0 {
                 continue;
             }
-            let score = score((free + self.work_ahead(number, key)).max(arrival), haul);
+            let mut soonest = (NEVER, one);
+            for lanes in troop.candidates(&self.used) {
+                soonest = self.soonest(lanes, key, (now, arrival), soonest);
+            }
+            let (start, lane) = soonest;
+            let score = score(start, haul);
             if score < best.0 {
-                best = (score, number);
+                best = (score, lane);
             }
         }
         best.1
+    }
+
+    /// When the first of some lanes begins a task with this key whose data arrives then, if that is sooner than `sooner`.
+    fn soonest(&self, lanes: Range<usize>, key: u64, (now, arrival): (u64, u64), sooner: (u64, usize)) -> (u64, usize) {
+        let mut soonest = sooner;
+        for (lane, free) in lanes.clone().zip(&self.free[lanes]) {
+            let free = (*free).max(now);
+            if free.max(arrival) < soonest.0 {
+                soonest = soonest.min(((free + self.work_ahead(lane, key)).max(arrival), lane));
+            }
+        }
+        soonest
     }
 
     /// When the data that a task reads can be in a memory, if its transfers start `now`, and how long these take.

@@ -1,9 +1,12 @@
 //! Neighbouring lanes that no task tells apart at the beginning of a plan. Of those that the plan has not used yet, the
 //! first stands for all: any task would end there as early as on the others, and the first of equal lanes is chosen. So
 //! a plan for thousands of cores looks at those that it uses.
+//!
+//! Squads that differ in nothing but when their lanes are free at the beginning are a troop: a task takes equally long on
+//! all its lanes, in one memory.
 
 use super::super::schedule::refill;
-use super::Outlook;
+use super::{NEVER, Outlook};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -14,6 +17,14 @@ pub(in crate::resource_mapping::plan) struct Squads {
     lanes: Vec<Range<usize>>,
     /// The squad of each lane.
     of: Vec<usize>,
+    /// The squads of each troop.
+    troops: Vec<Range<usize>>,
+}
+
+/// See the [module](self).
+pub(in crate::resource_mapping::plan) struct Troop<'a> {
+    squads: &'a Squads,
+    of: Range<usize>,
 }
 
 impl Squads {
@@ -24,10 +35,7 @@ impl Squads {
         let mut differs: Vec<bool> = (0..lanes.len())
             .map(|lane| {
                 let before = lane.wrapping_sub(1);
-                lane == 0
-                    || lanes[lane].memory != lanes[before].memory
-                    || lanes[lane].class != lanes[before].class
-                    || free(lane) != free(before)
+                lane == 0 || lanes[lane].memory != lanes[before].memory || lanes[lane].class != lanes[before].class
             })
             .collect();
         let mut seen = HashSet::new();
@@ -38,23 +46,30 @@ impl Squads {
         }
         let mut squads = Squads::default();
         for (lane, differs) in differs.into_iter().enumerate() {
-            match squads.lanes.last_mut().filter(|_| !differs) {
-                Some(squad) => squad.end = lane + 1,
-                None => squads.lanes.push(lane..lane + 1),
+            if differs || free(lane) != free(lane - 1) {
+                squads.lanes.push(lane..lane);
             }
-            squads.of.push(squads.lanes.len() - 1);
+            let squad = squads.lanes.len() - 1;
+            squads.lanes[squad].end = lane + 1;
+            squads.of.push(squad);
+            if differs {
+                squads.troops.push(squad..squad);
+            }
+            if let Some(troop) = squads.troops.last_mut() {
+                troop.end = squad + 1;
+            }
         }
         squads
+    }
+
+    /// All troops, in the order of their lanes.
+    pub(in crate::resource_mapping::plan) fn troops(&self) -> impl Iterator<Item = Troop<'_>> {
+        self.troops.iter().map(|of| Troop { squads: self, of: of.clone() })
     }
 
     /// Begins a plan: `used` has the number of used lanes of each squad.
     pub(in crate::resource_mapping::plan) fn begin(&self, used: &mut Vec<usize>) {
         refill(used, self.lanes.len(), 0);
-    }
-
-    /// The lanes from which a task chooses, in order.
-    pub(in crate::resource_mapping::plan) fn candidates(&self, used: &[usize]) -> impl Iterator<Item = usize> {
-        self.lanes.iter().zip(used).flat_map(|(squad, used)| squad.start..(squad.start + used + 1).min(squad.end))
     }
 
     /// Takes note that the plan uses a lane, one of the candidates.
@@ -64,10 +79,30 @@ impl Squads {
     }
 }
 
+impl Troop<'_> {
+    /// The first of the lanes.
+    pub(in crate::resource_mapping::plan) fn first(&self) -> usize {
+        self.squads.lanes[self.of.start].start
+    }
+
+    /// Those of the lanes from which a task chooses, in order: the used ones of each squad, and the first that is not.
+    pub(in crate::resource_mapping::plan) fn candidates(&self, used: &[usize]) -> impl Iterator<Item = Range<usize>> {
+        let squads = self.squads.lanes[self.of.clone()].iter().zip(&used[self.of.clone()]);
+        squads.map(|(squad, used)| squad.start..(squad.start + used + 1).min(squad.end))
+    }
+
+    /// The least of a figure of each of these lanes.
+    #[inline]
+    pub(in crate::resource_mapping::plan) fn least(&self, used: &[usize], of: &[u64]) -> u64 {
+        let least = |lanes: Range<usize>| of[lanes].iter().copied().fold(NEVER, u64::min);
+        self.candidates(used).map(least).fold(NEVER, u64::min)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::super::schedule::{Schedule, Scratch, Taste};
-    use super::super::{Lane, NEVER};
+    use super::super::Lane;
     use super::*;
     use proptest::prelude::*;
     use sched_core::{Child, WorkerId};
@@ -141,7 +176,8 @@ mod tests {
             };
             let by_squads = plan(&outlook);
             let each = 0..lanes.len();
-            outlook.squads = Squads { lanes: each.clone().map(|lane| lane..lane + 1).collect(), of: each.collect() };
+            let apart = || each.clone().map(|lane| lane..lane + 1).collect();
+            outlook.squads = Squads { lanes: apart(), of: each.clone().collect(), troops: apart() };
             prop_assert_eq!(by_squads, plan(&outlook));
         }
     }
@@ -150,10 +186,12 @@ mod tests {
     fn lanes_that_differ_in_anything_are_apart() {
         let lengths = [[7, 9, 9], [8, NEVER, 9], [1, 1, 1]];
         let squads = |lanes: &[(usize, u64)], kinds: &[usize]| outlook(lanes, kinds, &lengths).squads.lanes;
+        let troops = |lanes: &[(usize, u64)], kinds: &[usize]| outlook(lanes, kinds, &lengths).squads.troops;
         assert_eq!(squads(&[(0, 0); 1000], &[0, 1, 0]), vec![0..1000; 1]);
         // What has been is past.
         assert_eq!(squads(&[(0, 0), (0, 5), (0, 6), (0, 6)], &[0]), [0..2, 2..4]);
         assert_eq!(squads(&[(0, 0), (1, 0), (1, 0), (2, 0)], &[2]), [0..1, 1..3, 3..4]);
-        assert!(squads(&[], &[0]).is_empty());
+        assert!(squads(&[], &[0]).is_empty() && troops(&[], &[0]).is_empty());
+        assert_eq!(troops(&[(0, 0), (0, 5), (0, 6), (1, 6), (1, 6), (2, 0)], &[0]), [0..2, 2..3, 3..4]);
     }
 }
