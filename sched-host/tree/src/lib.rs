@@ -390,10 +390,9 @@ impl LiveTree {
     fn pull(&self, worker: WorkerId) -> Option<&'static Slot> {
         let leaf = self.leaf(worker)?;
         let call = Call::new(self, Some(worker), u32::MAX);
-        let slot = self.pull_at_leaf(&call, &self.nodes[leaf.index()])?;
+        let mut slot = self.pull_at_leaf(&call, &self.nodes[leaf.index()])?;
         if !self.can_execute(worker, slot) {
-            self.note_wrong_worker(leaf, slot);
-            return None;
+            slot = self.pull_past(&call, worker, leaf, slot)?;
         }
         // Before the call leaves: afterwards the tree may be exchanged, and tasks still held by its nodes are moved.
         slot.set_phase(Phase::Running);
@@ -410,6 +409,24 @@ impl LiveTree {
             }
         }
         Slot::of_pulled(node.with(call, |component, raw| component.pull_task(raw, NO_ID)))
+    }
+
+    /// Pulls until a worker gets a task that it can execute, after this one that it cannot. Others may be behind it,
+    /// and whoever pushed them relies on this worker, which sleeps after a pull in vain.
+    #[cold]
+    fn pull_past(
+        &self,
+        call: &Call<'_>,
+        worker: WorkerId,
+        leaf: NodeId,
+        wrong: &'static Slot,
+    ) -> Option<&'static Slot> {
+        let mut slot = wrong;
+        while !self.can_execute(worker, slot) {
+            self.note_wrong_worker(leaf, slot);
+            slot = self.pull_at_leaf(call, &self.nodes[leaf.index()])?;
+        }
+        Some(slot)
     }
 
     /// Notes that the last holder of a task gave it to a worker that cannot execute it.
@@ -446,3 +463,6 @@ fn lane_of(requester: Option<WorkerId>) -> Lane {
         (None, number) => Lane::Shared(number),
     }
 }
+
+#[cfg(test)]
+mod tests;

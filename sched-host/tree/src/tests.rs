@@ -1,0 +1,125 @@
+//! Trees with components that fail or break their contract: what the host makes of that, call by call.
+
+use super::*;
+use sched_core::abi::ComponentObject;
+use sched_core::{Child, Component, Mutex as Lock, Node, Push, SharedSet, Task, adapt};
+use std::collections::VecDeque;
+
+/// A back end whose workers are awake, and where nothing is executed.
+struct Awake {
+    sleeping: Arc<SharedSet>,
+}
+
+impl Services for Awake {
+    fn now(&self) -> Time {
+        Time::ZERO
+    }
+
+    fn sleeping(&self) -> Arc<SharedSet> {
+        Arc::clone(&self.sleeping)
+    }
+
+    fn wake(&self, _worker: WorkerId) -> bool {
+        false
+    }
+}
+
+/// Keeps tasks until they are pulled.
+#[derive(Default)]
+struct Keeper {
+    tasks: Lock<VecDeque<Task>>,
+}
+
+impl Component for Keeper {
+    fn push_task(&self, _node: Node<'_>, task: Task) -> Push {
+        self.tasks.lock().push_back(task);
+        Ok(())
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        let own = self.tasks.lock().pop_front();
+        own.or_else(|| node.pull_from_parents())
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        self.tasks.lock().drain(..).collect()
+    }
+}
+
+/// Pushes each task to the child that has its priority as number, whoever is below.
+struct Deal;
+
+impl Component for Deal {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let child = Child(task.priority().unsigned_abs());
+        node.push_to(child, task)
+    }
+}
+
+fn part(path: &str, component: ComponentObject, children: &[u32], workers: &[u32]) -> Part {
+    let worker = workers.first().copied().map(WorkerId).filter(|_| children.is_empty());
+    let workers: WorkerSet = workers.iter().copied().map(WorkerId).collect();
+    Part {
+        component: Unplaced::new(component, None),
+        name: "component".to_owned(),
+        plugin: "test".to_owned(),
+        path: path.to_owned(),
+        object: String::new(),
+        children: children.iter().map(|child| (NodeId(*child), String::new())).collect(),
+        worker,
+        workers_in_context: workers.clone(),
+        workers,
+        sharing: None,
+        claims: Claims::default(),
+        attended: false,
+    }
+}
+
+/// Workers of these architectures.
+fn facts(archs: &[Arch]) -> Vec<WorkerFacts> {
+    archs.iter().map(|arch| WorkerFacts { arch: *arch, ..WorkerFacts::CPU }).collect()
+}
+
+fn assemble(parts: Vec<Part>, facts: &[WorkerFacts], ledger: &Arc<Ledger>) -> Tree {
+    let services = Arc::new(Awake { sleeping: Arc::new(SharedSet::new(facts.len())) });
+    Tree::assemble(parts, facts, services, Arc::clone(ledger), 0)
+}
+
+/// Tasks for cores, in order of submission.
+fn tasks(ledger: &Ledger, count: usize) -> Vec<&'static Slot> {
+    let slots = ledger.grow().iter().take(count);
+    let task = |(number, slot): (u64, &'static Slot)| {
+        slot.head().reset();
+        slot.head().sequence.store(number, Relaxed);
+        slot.head().priority.store(0, Relaxed);
+        slot.head().archs.store(1 << Arch::CPU.number(), Relaxed);
+        slot.set_phase(Phase::Waiting);
+        slot
+    };
+    (0..).zip(slots).map(task).collect()
+}
+
+/// What a worker gets, until it gets nothing.
+fn pull_all(tree: &Tree, worker: u32) -> Vec<u32> {
+    std::iter::from_fn(|| tree.pull(WorkerId(worker))).map(|slot| slot.id().0).collect()
+}
+
+#[test]
+fn a_worker_gets_its_task_behind_those_that_it_cannot_execute() {
+    let ledger = Arc::new(Ledger::new());
+    let parts = vec![
+        part("deal", adapt(Deal), &[1, 2], &[0, 1]),
+        part("cpu", adapt(Keeper::default()), &[], &[0]),
+        part("cuda", adapt(Keeper::default()), &[], &[1]),
+    ];
+    let tree = assemble(parts, &facts(&[Arch::CPU, Arch::CUDA]), &ledger);
+    let tasks = tasks(&ledger, 100);
+    for slot in &tasks[..99] {
+        slot.head().archs.store(1 << Arch::CUDA.number(), Relaxed);
+    }
+    tasks.iter().for_each(|slot| tree.push(slot, None, None));
+    // A worker looks a few times, and sleeps: nobody wakes it for a task that was there before.
+    assert_eq!(tree.pull(WorkerId(0)).map(|slot| slot.id()), Some(SlotId(99)));
+    assert_eq!(pull_all(&tree, 1), (0..99).collect::<Vec<_>>());
+    assert!(matches!(&tree.faults()[..], [Fault { kind: FaultKind::WrongWorker { tasks: 99 }, .. }]));
+}
