@@ -102,7 +102,8 @@ impl LiveTree {
         env: &TreeEnv,
         renewed: Option<NodeNumber>,
     ) -> Result<LiveTree, SwapError> {
-        let count = parts.len() as u32;
+        // One more for tasks that a call takes past a failed node.
+        let count = parts.len() as u32 + 1;
         let first = env.ledger.take_numbers(count, Arc::clone(&env.fallback)).ok_or(SwapError::TooLarge)?;
         let joining = Joining { parts: &env.ledger.shared_parts, tree: first, fallback: &env.fallback, renewed };
         let shared = joining.join(&mut parts, |part, component| match part.attended {

@@ -80,6 +80,9 @@ impl LiveTree {
 
     #[cold]
     fn pass_push(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, slot: &'static Slot) -> RawPush {
+        if !self.takes_along(node, task) {
+            return RawPush::TAKEN;
+        }
         if node.children.is_empty() {
             self.fall_back_from(node, slot);
             return RawPush::TAKEN;
@@ -89,8 +92,8 @@ impl LiveTree {
         let is_any_fit = node.children.iter().any(|child| fits(&child));
         for child in node.children.iter().filter(|child| !is_any_fit || fits(child)) {
             answer = self.hop_push(call, node.id, *child, answer.refused);
-            if answer.refused.is_none() {
-                break;
+            if answer.refused.is_none() || !self.takes_along(node, answer.refused) {
+                return RawPush::TAKEN;
             }
         }
         answer
@@ -144,12 +147,19 @@ impl LiveTree {
     #[inline]
     pub(super) fn pull_at(&self, call: &Call<'_>, node: &TreeNode, to: u32) -> RawTask {
         if node.is_passed_by() {
-            let task = self.hop_pull(call, node, None);
+            let task = self.ask_above(call, node);
             if !task.is_none() || node.is_passed_by() {
                 return task;
             }
         }
         node.with(call, |component, raw| component.pull_task(raw, to))
+    }
+
+    /// A task from above a node that is passed by, which does not come to hold it: see
+    /// [`takes_along`](Self::takes_along).
+    #[inline(never)]
+    fn ask_above(&self, call: &Call<'_>, node: &TreeNode) -> RawTask {
+        self.ask(call, &node.sources).map_or(RawTask::NONE, |(task, _)| task)
     }
 
     /// Reports room at `node` to each parent in order, until one sends a task.

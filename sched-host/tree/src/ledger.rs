@@ -200,6 +200,12 @@ impl Slot {
         }
     }
 
+    /// Notes that node `to` holds the task, of which the caller has the current handle, if node `from` still does.
+    pub(super) fn pass(&self, task: RawTask, from: NodeNumber, to: NodeNumber) -> bool {
+        let held_by = |node: NodeNumber| task.generation << 32 | IN_TREE | u64::from(node.0);
+        self.head.state.compare_exchange(held_by(from), held_by(to), AcqRel, Relaxed).is_ok()
+    }
+
     /// Notes that `node` holds the task, which the caller owns, and returns a handle.
     #[inline]
     pub(super) fn enter(&self, node: NodeNumber) -> RawTask {

@@ -24,7 +24,8 @@
 //!   next call into it, or when a worker of theirs finds nothing to do, for which one is woken
 //!   ([`Fallback::call_attention`]). A task in it may be in the hands of a call of another tree, so tasks are not taken
 //!   back before each tree was alone once and has *sealed* its view: no call of it is inside any more, and none
-//!   follows. The tree that seals the last view takes all tasks.
+//!   follows. The tree that seals the last view takes all tasks. Calls of the others go on meanwhile, past their views:
+//!   a task that they take along is held by none of these (`takes_along` in `moves.rs`).
 //!
 //! # A tree is exchanged
 //!

@@ -2,12 +2,15 @@
 
 use super::*;
 use sched_core::abi::ComponentObject;
-use sched_core::{Child, Component, Mutex as Lock, Node, Push, SharedSet, Task, adapt};
+use sched_core::{Child, Component, Mutex as Lock, Node, Push, Refusal, SharedSet, Task, TaskId, adapt};
 use std::collections::VecDeque;
+use std::sync::mpsc;
+use std::thread;
 
 /// A back end whose workers are awake, and where nothing is executed.
 struct Awake {
     sleeping: Arc<SharedSet>,
+    observer: Option<Arc<dyn TreeObserver>>,
 }
 
 impl Services for Awake {
@@ -21,6 +24,10 @@ impl Services for Awake {
 
     fn wake(&self, _worker: WorkerId) -> bool {
         false
+    }
+
+    fn tree_observer(&self) -> Option<Arc<dyn TreeObserver>> {
+        self.observer.clone()
     }
 }
 
@@ -56,6 +63,45 @@ impl Component for Deal {
     }
 }
 
+/// Panics at the first push.
+struct Failing;
+
+impl Component for Failing {
+    fn push_task(&self, _node: Node<'_>, _task: Task) -> Push {
+        panic!("on purpose");
+    }
+}
+
+/// Keeps the thread that pushes a task on to one of several children, until it may go on.
+struct HoldingUp {
+    task: TaskId,
+    begun: Lock<mpsc::Sender<()>>,
+    may_go_on: Lock<mpsc::Receiver<()>>,
+}
+
+impl TreeObserver for HoldingUp {
+    fn nodes(&self, _paths: &[&str]) -> ObservedNode {
+        ObservedNode(0)
+    }
+
+    fn ready(&self, _nanos: u64, _by: Option<WorkerId>, _task: TaskId) {}
+
+    fn held(&self, _nanos: u64, _by: Option<WorkerId>, _task: TaskId, _node: ObservedNode) {}
+
+    fn refused(&self, _nanos: u64, _by: Option<WorkerId>, _task: TaskId, _node: ObservedNode, _why: Refusal) {}
+
+    fn noted(&self, _nanos: u64, _by: Option<WorkerId>, _node: ObservedNode, _kind: NoteKind, _text: &str) {}
+
+    fn wants_choices(&self, task: TaskId) -> bool {
+        task == self.task
+    }
+
+    fn chose(&self, _nanos: u64, _by: Option<WorkerId>, _task: TaskId, _choice: Choice) {
+        self.begun.lock().send(()).expect("the test waits");
+        self.may_go_on.lock().recv().expect("the test says so");
+    }
+}
+
 fn part(path: &str, component: ComponentObject, children: &[u32], workers: &[u32]) -> Part {
     let worker = workers.first().copied().map(WorkerId).filter(|_| children.is_empty());
     let workers: WorkerSet = workers.iter().copied().map(WorkerId).collect();
@@ -81,7 +127,16 @@ fn facts(archs: &[Arch]) -> Vec<WorkerFacts> {
 }
 
 fn assemble(parts: Vec<Part>, facts: &[WorkerFacts], ledger: &Arc<Ledger>) -> Tree {
-    let services = Arc::new(Awake { sleeping: Arc::new(SharedSet::new(facts.len())) });
+    assemble_observed(parts, facts, ledger, None)
+}
+
+fn assemble_observed(
+    parts: Vec<Part>,
+    facts: &[WorkerFacts],
+    ledger: &Arc<Ledger>,
+    observer: Option<Arc<dyn TreeObserver>>,
+) -> Tree {
+    let services = Arc::new(Awake { sleeping: Arc::new(SharedSet::new(facts.len())), observer });
     Tree::assemble(parts, facts, services, Arc::clone(ledger), 0)
 }
 
@@ -122,4 +177,40 @@ fn a_worker_gets_its_task_behind_those_that_it_cannot_execute() {
     assert_eq!(tree.pull(WorkerId(0)).map(|slot| slot.id()), Some(SlotId(99)));
     assert_eq!(pull_all(&tree, 1), (0..99).collect::<Vec<_>>());
     assert!(matches!(&tree.faults()[..], [Fault { kind: FaultKind::WrongWorker { tasks: 99 }, .. }]));
+}
+
+#[test]
+fn a_task_on_its_way_past_a_shared_component_that_failed_is_not_taken_back() {
+    let ledger = Arc::new(Ledger::new());
+    let tree = |workers: [u32; 2], observer| {
+        let mut common = part("common", adapt(Failing), &[2, 3], &workers);
+        common.workers = WorkerSet::first(4);
+        let name = || "common".to_owned();
+        common.sharing = Some(Sharing { part: name(), text: name(), name: name(), definition: name() });
+        let parts = vec![
+            part("deal", adapt(Deal), &[1], &workers),
+            common,
+            part("one", adapt(Keeper::default()), &[], &workers[..1]),
+            part("other", adapt(Keeper::default()), &[], &workers[1..]),
+        ];
+        assemble_observed(parts, &facts(&[Arch::CPU; 4]), &ledger, observer)
+    };
+    let (begun, begins) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel();
+    let observer = HoldingUp { task: TaskId::new(1), begun: Lock::new(begun), may_go_on: Lock::new(may_go_on) };
+    let (a, b) = (tree([0, 1], None), tree([2, 3], Some(Arc::new(observer) as Arc<dyn TreeObserver>)));
+    let tasks = tasks(&ledger, 2);
+    // The first one to see the failure is the tree that it comes in.
+    b.push(tasks[0], None, None);
+    thread::scope(|scope| {
+        scope.spawn(|| b.push(tasks[1], None, None));
+        begins.recv().expect("it passes the component by");
+        // The last one: it takes back what the component holds, in the other tree too.
+        assert!(a.pull(WorkerId(0)).is_none());
+        go_on.send(()).expect("the push goes on");
+    });
+    let mut pulled: Vec<u32> =
+        [(&a, 0), (&a, 1), (&b, 2), (&b, 3)].map(|(tree, worker)| pull_all(tree, worker)).concat();
+    pulled.sort_unstable();
+    assert_eq!(pulled, [0, 1], "each runs once");
 }

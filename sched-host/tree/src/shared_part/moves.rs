@@ -6,6 +6,7 @@ use crate::fallback::Fallback;
 use crate::ledger::{NodeId, NodeNumber, Phase, Slot};
 use crate::node::TreeNode;
 use crate::swap::SwapError;
+use sched_core::abi::RawTask;
 use sched_core::{WorkerId, WorkerSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
@@ -102,6 +103,15 @@ impl LiveTree {
                 }
             }
         }
+    }
+
+    /// Takes a task past `node`, which failed and holds it in the ledger. Returns whether the call still has it.
+    ///
+    /// What the view of a failed part holds is what was left in the component, for the tree that seals the last view:
+    /// that takes it back while calls of other trees go on. So the ledger says that the call has the task, and no node.
+    pub(crate) fn takes_along(&self, node: &TreeNode, task: RawTask) -> bool {
+        let in_hand = self.first.of(NodeId::at(self.nodes.len()));
+        node.shared.is_none() || Slot::of(task).is_some_and(|slot| slot.pass(task, node.number, in_hand))
     }
 
     /// The store for a task that `node`, or the worker that got it, cannot execute: that of another context which has a
