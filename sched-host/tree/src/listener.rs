@@ -137,7 +137,7 @@ impl LiveTree {
     }
 
     /// Lets calls pass a component by that did not come back from this one in time: it may hold a lock.
-    fn quarantine_if_late(&self, node: &TreeNode, method: Method) {
+    pub(super) fn quarantine_if_late(&self, node: &TreeNode, method: Method) {
         if node.post.as_ref().is_some_and(|post| post.given_up() == Some(method)) {
             self.quarantine(node);
         }

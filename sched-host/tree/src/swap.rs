@@ -18,7 +18,7 @@
 //!
 //! If a component of the new tree fails in step 4, every task of the new tree is taken back through the ledger (not by
 //! `drain`, since it has failed), the old tree is restored, and the tasks are pushed into it. So a swap succeeds as a
-//! whole, or the old tree continues.
+//! whole, or the old tree continues, without those of its components that failed on the way.
 //!
 //! # Workers join or leave
 //!
@@ -46,6 +46,7 @@
 //! own thread drops during the swap may reach the fallback store after it was emptied: hence the last look.
 
 use super::assembly::LiveTree;
+use super::attendance::Method;
 use super::fault::Fault;
 use super::ledger::{NodeId, NodeNumber, Phase, Slot, SlotId};
 use super::node::TreeNode;
@@ -238,10 +239,19 @@ impl LiveTree {
         }
     }
 
-    /// Gives these components, which have no tasks, back to their nodes in `old`. The caller is alone.
+    /// Gives these components, which have no tasks, back to their nodes in `old`. One that has failed meanwhile may
+    /// have stale handles, or a thread inside that does not come back: calls pass through its node there, too. The
+    /// caller is alone.
     fn hand_back(&mut self, old: &mut LiveTree, kept: &[Pair]) {
         for Pair { old: id, new } in kept {
-            self.nodes[new.index()].exchange_component(&mut old.nodes[id.index()]);
+            let (node, back) = (&mut self.nodes[new.index()], &mut old.nodes[id.index()]);
+            node.exchange_component(back);
+            let panic = node.health.panic.get_mut().take();
+            let has_failed = panic.is_some() || back.post.as_ref().is_some_and(|post| post.given_up().is_some());
+            if has_failed {
+                *back.health.panic.get_mut() = panic;
+                old.quarantine(&old.nodes[id.index()]);
+            }
         }
         old.forget_room();
     }
@@ -264,6 +274,7 @@ impl LiveTree {
         let call = Call::new(self, None, u32::MAX);
         for node in nodes.into_iter().filter(|node| !node.is_quarantined() && !stays.contains(&node.id)) {
             let given = node.with(&call, |component, raw| component.drain(raw));
+            self.quarantine_if_late(node, Method::Drain);
             node.queued.set(0);
             let slots = given.into_iter().filter_map(Slot::of);
             tasks.extend(slots.filter(|slot| slot.take_from(&numbers, Phase::Waiting)));

@@ -2,7 +2,7 @@
 
 use super::*;
 use sched_core::abi::ComponentObject;
-use sched_core::{Child, Component, Mutex as Lock, Node, Push, Refusal, SharedSet, Task, TaskId, adapt};
+use sched_core::{Child, Component, Mutex as Lock, Node, Push, Refusal, Refused, SharedSet, Task, TaskId, adapt};
 use std::collections::VecDeque;
 use std::sync::mpsc;
 use std::thread;
@@ -68,6 +68,37 @@ struct Failing;
 
 impl Component for Failing {
     fn push_task(&self, _node: Node<'_>, _task: Task) -> Push {
+        panic!("on purpose");
+    }
+}
+
+/// Keeps tasks, also when it is to give them up, over which it panics.
+#[derive(Default)]
+struct Clinging(Keeper);
+
+impl Component for Clinging {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        self.0.push_task(node, task)
+    }
+
+    fn pull_task(&self, node: Node<'_>, to: Child) -> Option<Task> {
+        self.0.pull_task(node, to)
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        panic!("on purpose");
+    }
+}
+
+/// Panics as soon as it is in a tree.
+struct Unfit;
+
+impl Component for Unfit {
+    fn push_task(&self, _node: Node<'_>, task: Task) -> Push {
+        Err(Refused::new(task, Refusal::Full))
+    }
+
+    fn notify_change_workers(&self, _node: Node<'_>) {
         panic!("on purpose");
     }
 }
@@ -213,4 +244,56 @@ fn a_task_on_its_way_past_a_shared_component_that_failed_is_not_taken_back() {
         [(&a, 0), (&a, 1), (&b, 2), (&b, 3)].map(|(tree, worker)| pull_all(tree, worker)).concat();
     pulled.sort_unstable();
     assert_eq!(pulled, [0, 1], "each runs once");
+}
+
+/// A tree with such a component at the root, which lives on when workers join or leave, and two tasks in it.
+fn over_two_workers(root: ComponentObject, ledger: &Arc<Ledger>) -> Tree {
+    let mut root = part("root", root, &[1, 2], &[0, 1]);
+    root.claims.keeps_state = true;
+    let leaf = |path, worker: u32| part(path, adapt(Keeper::default()), &[], &[worker]);
+    let tree = assemble(vec![root, leaf("one", 0), leaf("other", 1)], &facts(&[Arch::CPU; 2]), ledger);
+    tasks(ledger, 2).into_iter().for_each(|slot| tree.push(slot, None, None));
+    tree
+}
+
+/// The parts of a tree over one worker, which fails when it takes the place of another.
+fn unfit_parts(root: ComponentObject) -> Vec<Part> {
+    let mut root = part("root", root, &[1], &[0]);
+    root.claims.keeps_state = true;
+    vec![root, part("one", adapt(Unfit), &[], &[0])]
+}
+
+#[test]
+fn a_component_that_fails_in_a_tree_that_is_given_up_has_failed_in_the_old_one() {
+    let ledger = Arc::new(Ledger::new());
+    let tree = over_two_workers(adapt(Clinging::default()), &ledger);
+    // The new tree fails, and the component does when it is to give up its tasks for the way back.
+    let error = tree.reshape(unfit_parts(adapt(Clinging::default())), &|| ());
+    assert!(matches!(error, Err(SwapError::Failed(_))), "{error:?}");
+    // It has stale handles, so that it would give nothing where there is something.
+    assert_eq!(pull_all(&tree, 0), [0, 1]);
+    let failed: Vec<_> = tree.survey().into_iter().filter(|node| node.quarantined).map(|node| node.node).collect();
+    assert_eq!(failed, ["root"]);
+    let faults = tree.faults();
+    assert!(matches!(&faults[..], [Fault { kind: FaultKind::Panicked { .. }, .. }]), "{faults:?}");
+}
+
+#[test]
+fn a_component_that_does_not_come_back_from_its_drain_is_not_called_again_where_the_new_tree_fails() {
+    let ledger = Arc::new(Ledger::new());
+    let mut root = part("root", adapt(Keeper::default()), &[1, 2], &[0, 1]);
+    root.attended = true;
+    let leaf = |path, worker: u32| part(path, adapt(Keeper::default()), &[], &[worker]);
+    let tree = assemble(vec![root, leaf("one", 0), leaf("other", 1)], &facts(&[Arch::CPU; 2]), &ledger);
+    tasks(&ledger, 2).into_iter().for_each(|slot| tree.push(slot, None, None));
+    // As a drain does that is late: nobody has to wait for it here.
+    tree.live.inside(lane_of(None), |live| {
+        let post = live.nodes[0].post.as_ref().expect("it is attended");
+        post.give_up(attendance::Method::Drain);
+    });
+    let error = tree.swap(unfit_parts(adapt(Keeper::default())), &|| ());
+    assert!(matches!(error, Err(SwapError::Failed(_))), "{error:?}");
+    let failed: Vec<_> = tree.survey().into_iter().filter(|node| node.quarantined).map(|node| node.node).collect();
+    assert_eq!(failed, ["root"], "its thread may have a lock that the next call would wait for");
+    assert_eq!(pull_all(&tree, 0), [0, 1]);
 }
