@@ -192,13 +192,19 @@ impl LiveTree {
     pub(super) fn repair(&self) {
         self.repairs.store(false, Release);
         self.see_failures();
-        for node in self.nodes.iter().filter(|node| node.is_quarantined() && node.shared.is_none()) {
-            let numbers = node.number.alone();
-            for slot in self.ledger.held_by(&numbers) {
-                if slot.take_from(&numbers, Phase::Fallback) {
-                    node.health.rehomed.fetch_add(1, Relaxed);
-                    self.fallback.put(slot);
-                }
+        let numbers = self.numbers();
+        let failed = |number: NodeNumber| {
+            let node = numbers.contains(&number).then(|| &self.nodes[number.in_tree(self.first).index()])?;
+            (node.is_quarantined() && node.shared.is_none()).then_some(node)
+        };
+        // All slots are looked at once, however many nodes have failed.
+        for slot in self.ledger.held_where(|number| failed(number).is_some()) {
+            if let Phase::InTree(number) = slot.phase()
+                && let Some(node) = failed(number)
+                && slot.take_from(&number.alone(), Phase::Fallback)
+            {
+                node.health.rehomed.fetch_add(1, Relaxed);
+                self.fallback.put(slot);
             }
         }
         self.wake_members();

@@ -433,7 +433,12 @@ impl Ledger {
     /// Slots of the tasks that these nodes hold, in order of submission. Where a component is shared, other trees may
     /// take tasks out of it meanwhile: such a slot may hold another task by the time the caller looks at it.
     pub(super) fn held_by(&self, nodes: &Range<NodeNumber>) -> Vec<&'static Slot> {
-        let held = |slot: &&Slot| matches!(slot.phase(), Phase::InTree(node) if nodes.contains(&node));
+        self.held_where(|node| nodes.contains(&node))
+    }
+
+    /// [`held_by`](Self::held_by) for nodes of which this is true.
+    pub(super) fn held_where(&self, is_one: impl Fn(NodeNumber) -> bool) -> Vec<&'static Slot> {
+        let held = |slot: &&Slot| matches!(slot.phase(), Phase::InTree(node) if is_one(node));
         let mut slots: Vec<_> = self.slots().filter(held).collect();
         // Each number is read once: one that changes during the sorting is no order.
         slots.sort_by_cached_key(|slot| slot.head().sequence.load(Relaxed));

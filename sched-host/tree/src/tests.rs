@@ -103,6 +103,36 @@ impl Component for Unfit {
     }
 }
 
+/// Keeps tasks, and panics when it is asked how many.
+#[derive(Default)]
+struct Secretive(Keeper);
+
+impl Component for Secretive {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        self.0.push_task(node, task)
+    }
+
+    fn estimated_load(&self, _node: Node<'_>) -> f64 {
+        panic!("on purpose");
+    }
+}
+
+/// Passes tasks to its children in turn, and asks for their loads once.
+#[derive(Default)]
+struct Curious {
+    pushed: AtomicUsize,
+}
+
+impl Component for Curious {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let number = self.pushed.fetch_add(1, Relaxed);
+        if number == 4 {
+            let _ = node.load_below();
+        }
+        node.push_to(Child(number as u32 % 2), task)
+    }
+}
+
 /// Keeps the thread that pushes a task on to one of several children, until it may go on.
 struct HoldingUp {
     task: TaskId,
@@ -296,4 +326,21 @@ fn a_component_that_does_not_come_back_from_its_drain_is_not_called_again_where_
     let failed: Vec<_> = tree.survey().into_iter().filter(|node| node.quarantined).map(|node| node.node).collect();
     assert_eq!(failed, ["root"], "its thread may have a lock that the next call would wait for");
     assert_eq!(pull_all(&tree, 0), [0, 1]);
+}
+
+#[test]
+fn what_is_taken_back_from_several_components_runs_in_the_order_of_submission() {
+    let ledger = Arc::new(Ledger::new());
+    let leaf = |path, worker: u32| part(path, adapt(Secretive::default()), &[], &[worker]);
+    let parts = vec![part("curious", adapt(Curious::default()), &[1, 2], &[0, 1]), leaf("one", 0), leaf("other", 1)];
+    let tree = assemble(parts, &facts(&[Arch::CPU; 2]), &ledger);
+    for slot in &tasks(&ledger, 4) {
+        tree.push(slot, None, None);
+    }
+    let last = &ledger.slot(SlotId(4));
+    last.head().archs.store(1 << Arch::CPU.number(), Relaxed);
+    // Both fail in this call, before the host can take anything back.
+    tree.push(last, None, None);
+    assert_eq!(pull_all(&tree, 0), [4, 0, 1, 2, 3], "the last one found nobody to hold it");
+    assert!(tree.faults().iter().all(|fault| matches!(fault.kind, FaultKind::Panicked { rehomed: 2, .. })));
 }
