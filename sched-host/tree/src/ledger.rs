@@ -185,8 +185,14 @@ impl Slot {
     pub(super) fn take_from(&self, nodes: &Range<NodeNumber>, phase: Phase) -> bool {
         let bits = self.head.state.load(Acquire);
         let held = matches!(Phase::from_bits(bits), Phase::InTree(node) if nodes.contains(&node));
+        held && self.take_as(bits, phase)
+    }
+
+    /// Takes the task away, if generation and phase are still those that were read as `bits`: every handle becomes
+    /// stale. If it returns true, the caller owns the task.
+    fn take_as(&self, bits: u64, phase: Phase) -> bool {
         let next = u64::from(((bits >> 32) as u32).wrapping_add(1)) << 32 | phase.to_bits();
-        held && self.head.state.compare_exchange(bits, next, AcqRel, Relaxed).is_ok()
+        self.head.state.compare_exchange(bits, next, AcqRel, Relaxed).is_ok()
     }
 
     /// Notes that the task which node `from` holds is held by node `to`: its component has moved there. Handles stay
@@ -271,26 +277,29 @@ struct Numbered {
 /// A component dropped a handle: moves the task to the fallback store, and counts the drop at the node that held it.
 extern "C" fn lost(task: RawTask) {
     let Some(slot) = Slot::of_any(task) else { return };
-    let bits = slot.head.state.load(Acquire);
-    let (generation, phase) = (bits >> 32, Phase::from_bits(bits));
-    let Phase::InTree(node) = phase else { return };
-    if generation != task.generation {
-        return;
-    }
-    // SAFETY: the generation was current, so the ledger that set `home` still uses the slot; homes are never given
-    // back.
-    let home = unsafe { &*slot.home.load(Acquire) };
-    let fallback = {
-        let mut trees = home.trees.lock();
-        // A tree that is gone holds nothing: its tasks were taken away.
-        let Some((_, tree)) = trees.range_mut(..=node).next_back() else { return };
-        if !slot.take_from(&node.alone(), Phase::Fallback) {
+    loop {
+        let bits = slot.head.state.load(Acquire);
+        let (generation, phase) = (bits >> 32, Phase::from_bits(bits));
+        let Phase::InTree(node) = phase else { return };
+        if generation != task.generation {
             return;
         }
-        *tree.lost_by.entry(node).or_insert(0) += 1;
-        Arc::clone(&tree.fallback)
-    };
-    fallback.put(slot);
+        // SAFETY: the generation was current, so the ledger that set `home` still uses the slot; homes are never given
+        // back.
+        let home = unsafe { &*slot.home.load(Acquire) };
+        let fallback = {
+            let mut trees = home.trees.lock();
+            // A tree that is gone holds nothing: its tasks were taken away.
+            let Some((_, tree)) = trees.range_mut(..=node).next_back() else { return };
+            // Exactly the task of the handle, which may be noted at another node by now: its component has moved.
+            if !slot.take_as(bits, Phase::Fallback) {
+                continue;
+            }
+            *tree.lost_by.entry(node).or_insert(0) += 1;
+            Arc::clone(&tree.fallback)
+        };
+        return fallback.put(slot);
+    }
 }
 
 /// Size of the first chunk. Sizes double, so a bit operation finds the chunk of an index and no chunk ever moves.

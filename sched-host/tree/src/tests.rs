@@ -8,9 +8,15 @@ use std::sync::mpsc;
 use std::thread;
 
 /// A back end whose workers are awake, and where nothing is executed.
-struct Awake {
+pub(crate) struct Awake {
     sleeping: Arc<SharedSet>,
     observer: Option<Arc<dyn TreeObserver>>,
+}
+
+impl Awake {
+    pub(crate) fn new(workers: usize) -> Awake {
+        Awake { sleeping: Arc::new(SharedSet::new(workers)), observer: None }
+    }
 }
 
 impl Services for Awake {
@@ -197,7 +203,7 @@ fn assemble_observed(
     ledger: &Arc<Ledger>,
     observer: Option<Arc<dyn TreeObserver>>,
 ) -> Tree {
-    let services = Arc::new(Awake { sleeping: Arc::new(SharedSet::new(facts.len())), observer });
+    let services = Arc::new(Awake { observer, ..Awake::new(facts.len()) });
     Tree::assemble(parts, facts, services, Arc::clone(ledger), 0)
 }
 
