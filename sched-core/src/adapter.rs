@@ -73,9 +73,8 @@ impl<C> Drop for Adapter<C> {
         // SAFETY: the component is dropped only here, and not used afterwards.
         let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(&mut self.component) }));
         if let Err(payload) = dropped {
-            let _ = DROP_PANIC.try_with(|last| last.replace(Some(panic_message(&*payload))));
-            // Dropping a panic payload may panic again.
-            std::mem::forget(payload);
+            let message = caught(payload);
+            let _ = DROP_PANIC.try_with(|last| last.replace(Some(message)));
         }
     }
 }
@@ -99,9 +98,7 @@ fn guarded<T>(node: &RawNode, otherwise: T, body: impl FnOnce() -> T) -> T {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(answer) => answer,
         Err(payload) => {
-            node.host().report_panic(node.call(), RStr::from(panic_message(&*payload).as_str()));
-            // Dropping a panic payload may panic again.
-            std::mem::forget(payload);
+            node.host().report_panic(node.call(), RStr::from(caught(payload).as_str()));
             otherwise
         }
     }
@@ -110,8 +107,15 @@ fn guarded<T>(node: &RawNode, otherwise: T, body: impl FnOnce() -> T) -> T {
 /// Number of characters of a panic's message that are kept: `assert_eq!` prints whole lists.
 const LONGEST: usize = 2000;
 
+/// The message of a panic that was caught, whose payload is not dropped: that may panic again.
+pub(crate) fn caught(payload: Box<dyn Any + Send>) -> String {
+    let message = panic_message(&*payload);
+    std::mem::forget(payload);
+    message
+}
+
 /// The message of a panic, and its location if this library's hook recorded it.
-pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
+fn panic_message(payload: &(dyn Any + Send)) -> String {
     let mut text = payload
         .downcast_ref::<&str>()
         .map(ToString::to_string)

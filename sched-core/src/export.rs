@@ -4,7 +4,7 @@ use crate::abi::ComponentObject;
 use crate::abi::extension::{KNOWN, KnownExtension};
 use crate::abi::manifest::{Manifest, RawInfo, RawParam};
 use crate::abi::root::BuildFailure;
-use crate::adapter::{adapt, panic_message};
+use crate::adapter::{adapt, caught};
 use crate::component::Build;
 use crate::info::Info;
 use crate::params::{BuildError, Param, ParamKind, Params};
@@ -136,7 +136,7 @@ pub fn manifest(offers: &[Offer]) -> ManifestResult {
     };
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(manifest) => RResult::ROk(manifest),
-        Err(payload) => RResult::RErr(panic_message(&*payload).into()),
+        Err(payload) => RResult::RErr(caught(payload).into()),
     }
 }
 
@@ -162,7 +162,7 @@ pub fn build(offers: &[Offer], name: RStr<'_>, params: RSlice<'_, RawParam>) -> 
     };
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(built) => built.into(),
-        Err(payload) => RResult::RErr(BuildFailure { panicked: true, message: panic_message(&*payload).into() }),
+        Err(payload) => RResult::RErr(BuildFailure { panicked: true, message: caught(payload).into() }),
     }
 }
 
@@ -196,3 +196,6 @@ pub(crate) fn note_location(panic: &std::panic::PanicHookInfo<'_>) {
 pub(crate) fn last_panic_location() -> Option<String> {
     LOCATION.try_with(|last| last.try_borrow_mut().ok()?.take()).ok().flatten()
 }
+
+#[cfg(test)]
+mod tests;

@@ -356,7 +356,7 @@ impl Listener for Watched {
 pub fn conforms<C: Build>() {
     let make = |params: &Params| match catch_unwind(AssertUnwindSafe(|| C::build(params))) {
         Ok(built) => built.map(crate::adapter::adapt).map_err(|error| error.to_string()),
-        Err(payload) => Err(format!("the constructor panicked: {}", crate::adapter::panic_message(&*payload))),
+        Err(payload) => Err(format!("the constructor panicked: {}", crate::adapter::caught(payload))),
     };
     let Some(findings) = watched(C::INFO.describe(), make, PATIENCE) else {
         panic!("the examination of `{}` panicked", C::INFO.name());

@@ -6,7 +6,7 @@ use super::{
     RawRemarks, RawRows, RawSource,
 };
 use crate::abi::extension::{Named, RawExtension};
-use crate::adapter::panic_message;
+use crate::adapter::caught;
 use crate::driver::{
     Arg, BufferId, DeviceInfo, DeviceMemory, DeviceNumber, Driver, DriverError, DriverErrorKind, Finished, KernelId,
     Launch, ModuleId, Order, RawObject, Rows, Source, SpanId, Token,
@@ -106,12 +106,8 @@ impl<D> Drop for Adapter<D> {
 
 /// Runs `body`; a panic is an error.
 fn fenced<T>(body: impl FnOnce() -> Result<T, DriverError>) -> Answer<T> {
-    let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
-        let message = panic_message(&*payload);
-        // Dropping a panic payload may panic again.
-        std::mem::forget(payload);
-        Err(DriverError::new(DriverErrorKind::Panicked, message))
-    });
+    let result = catch_unwind(AssertUnwindSafe(body))
+        .unwrap_or_else(|payload| Err(DriverError::new(DriverErrorKind::Panicked, caught(payload))));
     match result {
         Ok(value) => RResult::ROk(value),
         Err(error) => RResult::RErr(RawDriverError { kind: error.kind.code(), message: error.message.into() }),

@@ -46,7 +46,7 @@ impl Maker {
             }),
             Maker::BuiltIn(offer) => match catch_unwind(AssertUnwindSafe(|| offer.build(params))) {
                 Ok(built) => built.map_err(|error| Failure::Refused(error.to_string())),
-                Err(payload) => Err(Failure::Panicked(panic_text(&*payload))),
+                Err(payload) => Err(Failure::Panicked(caught(payload))),
             },
         }
     }
@@ -145,7 +145,49 @@ impl Registered {
     }
 }
 
-fn panic_text(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
+/// The message of a panic that was caught, whose payload is not dropped: that may panic again.
+fn caught(payload: Box<dyn Any + Send>) -> String {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string).or_else(|| payload.downcast_ref().cloned());
+    std::mem::forget(payload);
+    text.unwrap_or_else(|| "a panic without a message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plugin::{ConstructError, Registry};
+    use sched_core::{Build, BuildError, Component, Family, Info, Node, Offer, Params, Push, Refusal, Refused, Task};
+
+    /// A payload of a panic whose drop panics again.
+    struct Stubborn;
+
+    impl Drop for Stubborn {
+        fn drop(&mut self) {
+            panic!("on purpose, once more");
+        }
+    }
+
+    struct Unbuildable;
+
+    impl Component for Unbuildable {
+        fn push_task(&self, _node: Node<'_>, task: Task) -> Push {
+            Err(Refused::new(task, Refusal::Full))
+        }
+    }
+
+    impl Build for Unbuildable {
+        const INFO: Info = Info::new("unbuildable", Family::FlowControl, "Panics.");
+
+        fn build(_params: &Params) -> Result<Self, BuildError> {
+            std::panic::panic_any(Stubborn)
+        }
+    }
+
+    #[test]
+    fn a_constructor_that_panics_is_not_late() {
+        let mut registry = Registry::empty();
+        registry.add_builtin("mine", vec![Offer::of::<Unbuildable>()]).expect("the name is free");
+        let component = registry.component("unbuildable").expect("it was added");
+        let error = component.build(&Params::default()).err().expect("it is not built");
+        assert!(matches!(error, ConstructError::Panicked { .. }), "{error}");
+    }
 }
