@@ -316,8 +316,18 @@ fn renew(at: &mut impl Seated) {
     let version = at.version();
     let contexts = at.served();
     let seat = at.seat();
-    (seat.version, seat.contexts) = (version, contexts);
+    seat.version = version;
+    let before = std::mem::replace(&mut seat.contexts, contexts);
     (seat.next, seat.next_for_team) = (0, 0);
+    let worker = seat.worker;
+    let is_same = match (&before[..], &seat.contexts[..]) {
+        ([before], [now]) => std::ptr::eq(before.tree(), now.tree()),
+        _ => false,
+    };
+    // A kept task is of the only context that the worker served.
+    if !is_same && let Some(kept) = at.deferred().take_kept() {
+        before.iter().take(1).for_each(|only| only.tree().push(kept, Some(worker), None));
+    }
 }
 
 /// Does or drops the wake deferred for a task that a pull was expected to give; the pull gave this task.
@@ -370,3 +380,6 @@ fn gather(at: &mut impl Seated) -> bool {
     at.settle();
     pulled.is_some()
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,13 +9,14 @@ use std::thread;
 
 /// A back end whose workers are awake, and where nothing is executed.
 pub(crate) struct Awake {
-    sleeping: Arc<SharedSet>,
-    observer: Option<Arc<dyn TreeObserver>>,
+    pub(crate) sleeping: Arc<SharedSet>,
+    pub(crate) combined: Vec<Box<[WorkerId]>>,
+    pub(crate) observer: Option<Arc<dyn TreeObserver>>,
 }
 
 impl Awake {
     pub(crate) fn new(workers: usize) -> Awake {
-        Awake { sleeping: Arc::new(SharedSet::new(workers)), observer: None }
+        Awake { sleeping: Arc::new(SharedSet::new(workers)), combined: Vec::new(), observer: None }
     }
 }
 
@@ -32,6 +33,10 @@ impl Services for Awake {
         false
     }
 
+    fn combined(&self) -> &[Box<[WorkerId]>] {
+        &self.combined
+    }
+
     fn tree_observer(&self) -> Option<Arc<dyn TreeObserver>> {
         self.observer.clone()
     }
@@ -39,7 +44,7 @@ impl Services for Awake {
 
 /// Keeps tasks until they are pulled.
 #[derive(Default)]
-struct Keeper {
+pub(crate) struct Keeper {
     tasks: Lock<VecDeque<Task>>,
 }
 
@@ -169,7 +174,7 @@ impl TreeObserver for HoldingUp {
     }
 }
 
-fn part(path: &str, component: ComponentObject, children: &[u32], workers: &[u32]) -> Part {
+pub(crate) fn part(path: &str, component: ComponentObject, children: &[u32], workers: &[u32]) -> Part {
     let worker = workers.first().copied().map(WorkerId).filter(|_| children.is_empty());
     let workers: WorkerSet = workers.iter().copied().map(WorkerId).collect();
     Part {
@@ -189,7 +194,7 @@ fn part(path: &str, component: ComponentObject, children: &[u32], workers: &[u32
 }
 
 /// Workers of these architectures.
-fn facts(archs: &[Arch]) -> Vec<WorkerFacts> {
+pub(crate) fn facts(archs: &[Arch]) -> Vec<WorkerFacts> {
     archs.iter().map(|arch| WorkerFacts { arch: *arch, ..WorkerFacts::CPU }).collect()
 }
 
@@ -208,7 +213,7 @@ fn assemble_observed(
 }
 
 /// Tasks for cores, in order of submission.
-fn tasks(ledger: &Ledger, count: usize) -> Vec<&'static Slot> {
+pub(crate) fn tasks(ledger: &Ledger, count: usize) -> Vec<&'static Slot> {
     let slots = ledger.grow().iter().take(count);
     let task = |(number, slot): (u64, &'static Slot)| {
         slot.head().reset();
