@@ -4,6 +4,7 @@ use super::{Child, Node, in_chunks};
 use crate::abi::extension::{HostProspectRuns, HostProspects, RawProspect, RawProspectRun, offered};
 use crate::estimate::{Estimate, nanos};
 use crate::task::Task;
+use std::ops::Range;
 
 /// The expected cost of a task below one child. Lengths are plain nanoseconds, which is all that a comparison of many
 /// children needs.
@@ -32,15 +33,30 @@ impl Node<'_> {
     ///
     /// The figures are those of [`expected_length`](Self::expected_length) and its siblings for each worker, at a lower
     /// cost. (Falls back to these with a host older than 1.1.)
-    pub fn prospects(&self, task: &Task, with_energy: bool, mut each: impl FnMut(Child, Prospect)) {
+    pub fn prospects(&self, task: &Task, with_energy: bool, each: impl FnMut(Child, Prospect)) {
+        self.prospects_of(0..self.place().children, task, with_energy, each);
+    }
+
+    /// [`prospects`](Self::prospects) of the children of these numbers only, which are there.
+    #[inline(always)]
+    pub(crate) fn prospects_of(
+        &self,
+        children: Range<u32>,
+        task: &Task,
+        with_energy: bool,
+        mut each: impl FnMut(Child, Prospect),
+    ) {
         let Some(table) = offered::<HostProspects>(self.raw.host()) else {
-            return self.children().for_each(|child| each(child, self.prospect_of(child, task, with_energy)));
+            return children.map(Child).for_each(|child| each(child, self.prospect_of(child, task, with_energy)));
         };
-        let place = self.place();
-        let ask = |first, prospects: &mut [RawProspect]| {
-            (table.below)(self.raw.call(), place.id, first, task.raw(), with_energy, prospects.into());
+        let (id, start) = (self.id(), children.start);
+        let ask = |first: u32, prospects: &mut [RawProspect]| {
+            (table.below)(self.raw.call(), id, start + first, task.raw(), with_energy, prospects.into());
         };
-        in_chunks(place.children, RawProspect::NONE, ask, |child, prospect| each(child, Prospect::read(&prospect)));
+        let count = children.end.saturating_sub(start);
+        in_chunks(count, RawProspect::NONE, ask, |child, prospect| {
+            each(Child(start + child.0), Prospect::read(&prospect));
+        });
     }
 
     /// [`prospects`](Self::prospects) of runs of neighbouring children with equal ones: calls `each` with the number of

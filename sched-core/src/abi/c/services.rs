@@ -5,6 +5,8 @@
 
 mod ahead;
 mod around;
+#[cfg(all(test, feature = "rig"))]
+mod tests;
 
 use super::bridge::{Inside, Sink};
 use super::described::text;

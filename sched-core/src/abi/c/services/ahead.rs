@@ -28,10 +28,8 @@ pub(super) unsafe extern "C" fn child_prospects(
     let Some(inside) = (unsafe { inside(node) }).filter(|_| !into.is_null()) else { return 0 };
     let mut written = 0;
     let _ = lent(inside, task, "child_prospects", |task| {
-        inside.node().prospects(task, with_energy != 0, |child, prospect| {
-            if child.0 < first || written == room {
-                return;
-            }
+        let end = first.saturating_add(room).min(inside.raw.host().place().children);
+        inside.node().prospects_of(first..end, task, with_energy != 0, |_, prospect| {
             let prospect = CProspect {
                 able: prospect.able,
                 reserved: 0,
