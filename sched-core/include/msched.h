@@ -17,7 +17,8 @@
  *
  * - Threads call a component concurrently: what changes is behind a lock of its own, or atomic.
  * - No lock is held across a *hop*, a service that reaches another component: that one may call back.
- * - The node is valid during the call only. Nothing of it is kept.
+ * - The node is valid during the call only, and for the thread that makes the call: no other thread passes it to a
+ *   service. Nothing of it is kept.
  * - Time, random numbers and parameters come from the host; no clock, file or environment variable is read.
  * - No C++ exception and no longjmp leaves a function.
  *
