@@ -161,21 +161,17 @@ impl Backlogs {
     #[cold]
     fn sum_of_others(&self, tree: NodeNumber, worker: WorkerId) -> u64 {
         let trees = self.trees.read();
-        let (own, others): (Vec<&Backlog>, Vec<&Backlog>) = trees.iter().partition(|backlog| backlog.tree == tree);
-        let of = |backlogs: Vec<&'_ Backlog>| {
-            let queues = backlogs.into_iter().filter_map(|backlog| backlog.by_worker.get(worker.index())).flatten();
-            queues.cloned().collect::<Vec<Queued>>()
-        };
+        let queues = |backlog| queues_of(backlog, worker);
+        let own = || trees.iter().filter(|backlog| backlog.tree == tree).flat_map(queues);
+        let others = || trees.iter().filter(|backlog| backlog.tree != tree).flat_map(queues);
         // A queue that trees share is one.
-        let mut seen = of(own);
-        let queues = others.iter().filter_map(|backlog| backlog.by_worker.get(worker.index())).flatten();
-        let mut sum = 0_u64;
-        for queued in queues {
-            if !seen.iter().any(|other| other.is(queued)) {
-                seen.push(queued.clone());
-                sum = sum.saturating_add(queued.nanos());
-            }
-        }
-        sum
+        let is_first =
+            |(place, queued): &(usize, &Queued)| !own().chain(others().take(*place)).any(|before| before.is(queued));
+        others().enumerate().filter(is_first).fold(0, |sum, (_, queued)| sum.saturating_add(queued.nanos()))
     }
+}
+
+/// The queues of a tree in which tasks for a worker wait.
+fn queues_of(backlog: &Backlog, worker: WorkerId) -> &[Queued] {
+    backlog.by_worker.get(worker.index()).map_or(&[], |queues| queues)
 }
