@@ -111,6 +111,11 @@ impl SharedPart {
         !self.has_failed() && self.views.lock().iter().any(|view| Some(view.tree) != renewed)
     }
 
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.sharing.name
+    }
+
     /// Whether it failed, in whichever tree.
     pub(super) fn has_failed(&self) -> bool {
         self.failed.load(Relaxed)

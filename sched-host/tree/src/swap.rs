@@ -149,7 +149,7 @@ impl Tree {
                 standing.take_over(&tasks, &left, members_changed);
                 let failed = standing.nodes.iter().any(|node| node.is_quarantined());
                 if failed {
-                    let faults = standing.faults();
+                    let error = standing.failure();
                     moves.undo(standing, old);
                     let back = standing.take_back(tasks, &kept);
                     standing.hand_back(old, &kept);
@@ -157,7 +157,7 @@ impl Tree {
                     // A shared component that failed has tasks of this tree as well.
                     standing.repairs.store(shares, Release);
                     standing.take_over(&back, &[], members_changed);
-                    return Err(SwapError::Failed(faults));
+                    return Err(error);
                 }
                 if !kept.is_empty() || !moves.staying.is_empty() {
                     standing.wake_members();
@@ -359,6 +359,17 @@ impl LiveTree {
         self.notify_change_workers();
         left.iter().for_each(|(node, state)| self.import(&self.nodes[node.index()], state));
         tasks.iter().for_each(|slot| self.push(slot, None, None));
+    }
+
+    /// Why the tree, of which a node is quarantined, is given up.
+    fn failure(&self) -> SwapError {
+        let faults = self.faults();
+        let part = || self.nodes.iter().filter_map(|node| node.shared.as_ref()).find(|part| part.has_failed());
+        match faults.is_empty().then(part).flatten() {
+            // In a call of another tree, where the fault is.
+            Some(part) => SwapError::Failing { part: part.name().to_owned() },
+            None => SwapError::Failed(faults),
+        }
     }
 
     /// Wakes every worker of the tree that sleeps.

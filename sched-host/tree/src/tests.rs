@@ -83,6 +83,31 @@ impl Component for Failing {
     }
 }
 
+/// Keeps one task, and panics when it gets another.
+#[derive(Default)]
+struct Narrow(Keeper);
+
+impl Component for Narrow {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        assert!(self.0.tasks.lock().is_empty(), "on purpose");
+        self.0.push_task(node, task)
+    }
+}
+
+/// Does something when it is drained.
+struct Telling<F>(F);
+
+impl<F: Fn() + Send + Sync + 'static> Component for Telling<F> {
+    fn push_task(&self, _node: Node<'_>, task: Task) -> Push {
+        Err(Refused::new(task, Refusal::Full))
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        (self.0)();
+        Vec::new()
+    }
+}
+
 /// Keeps tasks, also when it is to give them up, over which it panics.
 #[derive(Default)]
 struct Clinging(Keeper);
@@ -251,20 +276,45 @@ fn a_worker_gets_its_task_behind_those_that_it_cannot_execute() {
     assert!(matches!(&tree.faults()[..], [Fault { kind: FaultKind::WrongWorker { tasks: 99 }, .. }]));
 }
 
+/// The parts of a tree over two of four workers, with a component that contexts share.
+fn over_common(component: ComponentObject, workers: [u32; 2]) -> Vec<Part> {
+    let mut common = part("common", component, &[2, 3], &workers);
+    common.workers = WorkerSet::first(4);
+    let name = || "common".to_owned();
+    common.sharing = Some(Sharing { part: name(), text: name(), name: name(), definition: name() });
+    vec![
+        part("deal", adapt(Deal), &[1], &workers),
+        common,
+        part("one", adapt(Keeper::default()), &[], &workers[..1]),
+        part("other", adapt(Keeper::default()), &[], &workers[1..]),
+    ]
+}
+
+#[test]
+fn a_tree_that_comes_to_a_shared_component_which_fails_meanwhile_is_refused_for_that() {
+    let ledger = Arc::new(Ledger::new());
+    let four = facts(&[Arch::CPU; 4]);
+    let a = Arc::new(assemble(over_common(adapt(Narrow::default()), [0, 1]), &four, &ledger));
+    let tasks = tasks(&ledger, 2);
+    a.push(tasks[0], None, None);
+    let fails = {
+        let (a, second) = (Arc::clone(&a), tasks[1]);
+        move || a.push(second, None, None)
+    };
+    // Its new tree has been built, and its workers know nothing of it yet.
+    let b = assemble(vec![part("telling", adapt(Telling(fails)), &[], &[3])], &four, &ledger);
+    let refused = b.swap(over_common(adapt(Narrow::default()), [2, 3]), &|| ());
+    assert_eq!(refused, Err(SwapError::Failing { part: "common".to_owned() }));
+    let mut pulled = pull_all(&a, 0);
+    pulled.sort_unstable();
+    assert_eq!(pulled, [0, 1]);
+}
+
 #[test]
 fn a_task_on_its_way_past_a_shared_component_that_failed_is_not_taken_back() {
     let ledger = Arc::new(Ledger::new());
     let tree = |workers: [u32; 2], observer| {
-        let mut common = part("common", adapt(Failing), &[2, 3], &workers);
-        common.workers = WorkerSet::first(4);
-        let name = || "common".to_owned();
-        common.sharing = Some(Sharing { part: name(), text: name(), name: name(), definition: name() });
-        let parts = vec![
-            part("deal", adapt(Deal), &[1], &workers),
-            common,
-            part("one", adapt(Keeper::default()), &[], &workers[..1]),
-            part("other", adapt(Keeper::default()), &[], &workers[1..]),
-        ];
+        let parts = over_common(adapt(Failing), workers);
         assemble_observed(parts, &facts(&[Arch::CPU; 4]), &ledger, observer)
     };
     let (begun, begins) = mpsc::channel();

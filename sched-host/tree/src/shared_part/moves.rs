@@ -39,7 +39,7 @@ impl LiveTree {
         for node in &self.nodes {
             let Some(part) = &node.shared else { continue };
             if part.is_left(self.first) {
-                return Err(SwapError::Failing { part: part.sharing.name.clone() });
+                return Err(SwapError::Failing { part: part.name().to_owned() });
             }
             if node.is_quarantined() || part.has_failed() {
                 continue;
@@ -67,7 +67,7 @@ impl LiveTree {
                 }
             }
             if stranded > 0 {
-                let part = part.sharing.name.clone();
+                let part = part.name().to_owned();
                 return Err(SwapError::Stranded { part, tasks: stranded });
             }
         }
