@@ -7,13 +7,62 @@ use super::services::Services;
 use parking_lot::Mutex;
 use sched_core::abi::wire::RawWorker;
 use sched_core::{SharedSet, WorkerId, WorkerSet};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*, fence};
 
+#[cfg(test)]
+mod tests;
+
+/// Tasks by arrival, with a queue for each kind: a worker that looks for one that it can execute looks at the first of
+/// each, and not at all those before it that are for others.
+#[derive(Default)]
+struct Stored {
+    /// Each task with its number in the order of arrival. No queue is empty.
+    queues: BTreeMap<Kind, VecDeque<(u64, &'static Slot)>>,
+    arrived: u64,
+    len: usize,
+}
+
+/// What single workers can execute a task depends on: its open architectures, the set of workers that it is restricted
+/// to, and its architectures then.
+type Kind = (u32, u64, u32);
+
+impl Stored {
+    fn put(&mut self, slot: &'static Slot) {
+        let head = slot.head();
+        let kind = (head.archs.load(Relaxed), head.restriction(), head.all_archs());
+        self.queues.entry(kind).or_default().push_back((self.arrived, slot));
+        self.arrived += 1;
+        self.len += 1;
+    }
+
+    /// Takes the first task that `fits`.
+    fn take(&mut self, mut fits: impl FnMut(&Slot) -> bool) -> Option<&'static Slot> {
+        let firsts = self.queues.iter().filter_map(|(kind, queue)| Some((queue.front()?, *kind)));
+        let ((_, slot), kind) = firsts.filter(|((_, slot), _)| fits(slot)).min_by_key(|((number, _), _)| *number)?;
+        let slot = *slot;
+        if let Some(queue) = self.queues.get_mut(&kind) {
+            queue.pop_front();
+            if queue.is_empty() {
+                self.queues.remove(&kind);
+            }
+        }
+        self.len -= 1;
+        Some(slot)
+    }
+
+    /// All tasks, in order of arrival.
+    fn all(&self) -> Vec<&'static Slot> {
+        let mut all: Vec<_> = self.queues.values().flatten().copied().collect();
+        all.sort_unstable_by_key(|(number, _)| *number);
+        all.into_iter().map(|(_, slot)| slot).collect()
+    }
+}
+
 /// One store for each context; it survives the exchange of the tree.
 pub(super) struct Fallback {
-    tasks: Mutex<VecDeque<&'static Slot>>,
+    tasks: Mutex<Stored>,
     len: AtomicUsize,
     /// Workers that look here: bit *n* of word *m* stands for worker 64·m + n.
     members: Box<[AtomicU64]>,
@@ -59,9 +108,9 @@ impl Fallback {
         self.len.load(SeqCst) & !ATTENTION
     }
 
-    fn note_len(&self, tasks: &VecDeque<&'static Slot>) {
+    fn note_len(&self, tasks: &Stored) {
         let attention = if self.attention.load(SeqCst) { ATTENTION } else { 0 };
-        self.len.store(tasks.len() | attention, SeqCst);
+        self.len.store(tasks.len | attention, SeqCst);
     }
 
     /// Asks for a look at the tree, by a worker that has nothing to do.
@@ -101,7 +150,7 @@ impl Fallback {
         debug_assert_eq!(slot.phase(), Phase::Fallback);
         {
             let mut tasks = self.tasks.lock();
-            tasks.push_back(slot);
+            tasks.put(slot);
             self.note_len(&tasks);
         }
         self.wake_for(slot);
@@ -118,7 +167,7 @@ impl Fallback {
 
     /// Wakes members after they have changed: a task stored meanwhile woke a former member.
     pub(super) fn wake_again(&self) {
-        let tasks: Vec<_> = self.tasks.lock().iter().copied().collect();
+        let tasks = self.tasks.lock().all();
         tasks.into_iter().for_each(|slot| self.wake_for(slot));
     }
 
@@ -131,17 +180,17 @@ impl Fallback {
         if !self.has_member(worker) {
             return None;
         }
-        let found = tasks.iter().position(|slot| self.restrictions.allow(slot.head(), arch, worker, None))?;
-        let slot = tasks.remove(found);
+        let slot = tasks.take(|slot| self.restrictions.allow(slot.head(), arch, worker, None))?;
         self.note_len(&tasks);
-        slot
+        Some(slot)
     }
 
     /// Takes every task, in order of arrival.
-    pub(super) fn take_all(&self) -> VecDeque<&'static Slot> {
+    pub(super) fn take_all(&self) -> Vec<&'static Slot> {
         let mut tasks = self.tasks.lock();
         let all = std::mem::take(&mut *tasks);
         self.note_len(&tasks);
-        all
+        drop(tasks);
+        all.all()
     }
 }
