@@ -229,3 +229,38 @@ fn at_one_time_what_was_planned_first_comes_first() {
     10000 idle worker 0
     ");
 }
+
+#[test]
+fn a_worker_finds_a_task_that_its_own_look_brought_to_where_it_had_looked() {
+    // The leaf of a worker asks each of three queues in turn, and each of these has the bounded queue at the top send a
+    // task: what the second or the third of them releases is sent to the first.
+    let text = r#"
+        policy "bounded above" {
+            fifo { fifo ntasks-threshold=1 { perfmodel-select {
+                perfmodel { mct { each "worker" { fifo { use "leaf" } } } }
+                calibrator { eager-calibration { each "worker" { fifo { use "leaf" } } } }
+                no-perfmodel { eager { each "worker" { fifo { use "leaf" } } } }
+            } } }
+            shared "leaf" each="worker" { worker }
+        }
+    "#;
+    let policy = sched_policy::parse("bounded.kdl", text).expect("it is sound").remove(0);
+    let text = r#"platform "p" {
+        memory "ram"
+        workers "good at a" count=2 memory="ram"
+        workers "good at b" count=2 memory="ram"
+        kernel "a" { on "good at a" time="1 ms"; on "good at b" time="3 ms" }
+        kernel "b" { on "good at a" time="3 ms"; on "good at b" time="1 ms" }
+    }"#;
+    let platform = Arc::new(Platform::parse("p.kdl", text).expect("it is sound"));
+    let registry = Arc::new(Registry::compiled_in());
+    // Each bit is the kind of a task.
+    for kinds in 0..128_u32 {
+        let mut graph = TaskGraph::new("a and b");
+        let both = ["a", "b"].map(|kind| graph.add_kind(kind));
+        (0..7).for_each(|bit| _ = graph.add_task(Task::new(both[(kinds >> bit & 1) as usize])));
+        let simulation = Simulation::new(graph, Arc::clone(&platform)).policy_value(policy.clone());
+        let outcome = simulation.registry(Arc::clone(&registry)).run();
+        outcome.unwrap_or_else(|error| panic!("{kinds:b}: {error}"));
+    }
+}

@@ -33,6 +33,10 @@ pub(super) struct Call<'a> {
     restriction: Cell<u64>,
     /// Whether another task moved as well, which a wake may be for.
     others: Cell<bool>,
+    /// Whether the requester pulls in this call.
+    pub(super) is_pull: bool,
+    /// A task that came, in a pull, to a node that the requester pulls through, and that node. There may be others.
+    pub(super) brought: Cell<Option<(NodeId, &'static Slot)>>,
     /// Whether a component that asked was told that there is no room.
     pub(super) told_full: Cell<bool>,
     /// The node whose answer to a push is [judged](super::room), while it is in that push.
@@ -55,6 +59,8 @@ impl<'a> Call<'a> {
             deferred: None,
             restriction: Cell::new(0),
             others: Cell::new(false),
+            is_pull: false,
+            brought: Cell::new(None),
             told_full: Cell::new(false),
             on_trial: Cell::new(None),
             time: Cell::new(Time::FAR),
@@ -73,6 +79,12 @@ impl<'a> Call<'a> {
         call.width.set(head.width.load(Relaxed));
         call.depth.set(1);
         call
+    }
+
+    /// A call in which a worker pulls.
+    #[inline]
+    pub(super) fn of_pull(tree: &'a LiveTree, requester: WorkerId) -> Call<'a> {
+        Call { is_pull: true, ..Call::new(tree, Some(requester), u32::MAX) }
     }
 
     pub(super) fn reference(&self) -> CallRef<'_> {

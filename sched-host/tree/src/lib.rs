@@ -389,11 +389,20 @@ impl LiveTree {
     #[inline(always)]
     fn pull(&self, worker: WorkerId) -> Option<&'static Slot> {
         let leaf = self.leaf(worker)?;
-        let call = Call::new(self, Some(worker), u32::MAX);
-        let mut slot = self.pull_at_leaf(&call, &self.nodes[leaf.index()])?;
-        if !self.can_execute(worker, slot) {
-            slot = self.pull_past(&call, worker, leaf, slot)?;
-        }
+        let node = &self.nodes[leaf.index()];
+        let slot = loop {
+            let call = Call::of_pull(self, worker);
+            let found = match self.pull_at_leaf(&call, node) {
+                Some(slot) if !self.can_execute(worker, slot) => self.pull_past(&call, worker, leaf, slot),
+                found => found,
+            };
+            match found {
+                Some(found) => break found,
+                // Tasks move down only, so this ends.
+                None if self.has_brought(&call) => {}
+                None => return None,
+            }
+        };
         // Before the call leaves: afterwards the tree may be exchanged, and tasks still held by its nodes are moved.
         slot.set_phase(Phase::Running);
         Some(slot)

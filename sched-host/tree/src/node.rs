@@ -228,6 +228,12 @@ impl TreeNode {
         })
     }
 
+    /// Whether a worker is below, and in the context.
+    pub(super) fn has_in_context(&self, worker: WorkerId) -> bool {
+        let words = &self.place().raw().workers_in_context;
+        words.get(worker.index() / 64).is_some_and(|word| word >> (worker.index() % 64) & 1 == 1)
+    }
+
     /// Number of workers below, at least 1.
     pub(super) fn count_in_context(&self) -> u64 {
         let words = self.place().raw().workers_in_context.iter();
