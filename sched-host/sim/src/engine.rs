@@ -240,6 +240,11 @@ impl<'a> Engine<'a> {
         Ok(self.outcome())
     }
 
+    /// Whether combined workers may execute tasks.
+    pub(super) fn has_teams(&self) -> bool {
+        !self.backend.combined().is_empty()
+    }
+
     fn worker_ids(&self) -> impl Iterator<Item = WorkerId> + use<> {
         (0..self.workers.len() as u32).map(WorkerId)
     }

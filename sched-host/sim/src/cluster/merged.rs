@@ -1,7 +1,7 @@
 //! The nodes of a cluster as one machine, and its traces.
 
 use super::Cluster;
-use crate::platform::{Kernels, Memory, Platform, Route, Worker};
+use crate::platform::{Kernels, Layout, Memory, Platform, Route, Worker};
 use sched_core::{MemoryNode, WorkerId};
 use sched_graph::TaskGraph;
 use sched_trace::{Trace, WorkerTrack};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 impl Cluster {
     /// All workers as those of one machine with one memory, on which no schedule takes longer than on the cluster: for
-    /// lower bounds and priorities.
+    /// lower bounds and priorities. Of the combined workers it has those of one node of each kind: all kinds of teams.
     #[must_use]
     pub fn merged(&self) -> Platform {
         let kinds = self.kinds();
@@ -19,7 +19,7 @@ impl Cluster {
             vec![Memory { name: "all".to_owned(), capacity: None, device: false, copied_by_workers: false }];
         (merged.links, merged.routes) = (Vec::new(), vec![Route::default()]);
         (merged.classes, merged.workers) = (Vec::new(), Vec::new());
-        (merged.layout, merged.names) = (None, Vec::new());
+        merged.names = Vec::new();
         if kinds.len() > 1 {
             merged.kernels = Kernels::default();
         }
@@ -36,8 +36,16 @@ impl Cluster {
                 merged.classes.push(spec.clone());
             }
         }
+        let (mut teams, mut has_teams_of) = (Vec::new(), vec![false; kinds.len()]);
         for node in &self.nodes {
             let kind = kinds.iter().position(|(platform, _)| Arc::ptr_eq(platform, node)).unwrap_or(0);
+            if !std::mem::replace(&mut has_teams_of[kind], true) {
+                let first = merged.workers.len();
+                teams.extend(node.combined_workers().into_iter().map(|mut team| {
+                    team.members.iter_mut().for_each(|member| *member += first);
+                    team
+                }));
+            }
             let here = |worker: &Worker| Worker {
                 class: first_class[kind] + worker.class,
                 memory: MemoryNode(0),
@@ -46,6 +54,7 @@ impl Cluster {
             merged.workers.extend(node.workers.iter().map(here));
             merged.names.extend((0..node.workers.len() as u32).map(WorkerId));
         }
+        merged.layout = Some(Layout::with_combined(teams));
         merged
     }
 

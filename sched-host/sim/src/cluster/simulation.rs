@@ -126,7 +126,7 @@ impl ClusterSimulation {
         let shortest = Lengths::new(&graph, &merged, &[])?;
         check_times(&graph, &cluster)?;
         let Shares { ranks, messages } = Shares::new(&graph, &owners, cluster.nodes.len());
-        let critical_path = critical_path(&graph, &merged, &shortest);
+        let alone = critical_path(&graph, &merged, &shortest);
         drop((merged, shortest));
         let observer = RefCell::new(observer);
         let mut observers = Vec::with_capacity(ranks.len());
@@ -148,6 +148,8 @@ impl ClusterSimulation {
             engine.map_err(|error| on_node(rank as usize, platform, error))
         });
         let nodes = nodes.collect::<Result<Vec<Engine<'_>>, SimError>>()?;
+        let critical_path =
+            if nodes.iter().any(Engine::has_teams) { path_with_teams(&graph, &cluster)? } else { alone };
         let traffic = Messages::new(&cluster.network, cluster.nodes.len(), &messages);
         let processors = Processors::new(&cluster.shared, cluster.nodes.len());
         let mut clock = Clock::new(nodes, traffic, processors, &observer);
@@ -237,6 +239,13 @@ fn check_times(graph: &TaskGraph, cluster: &Cluster) -> Result<(), SimError> {
         2.0 * (bytes / narrowest + (latency + receive) * accesses) + bytes / network.copy + foreign
     };
     overflow::check_nanos(graph.ids().zip(graph.tasks.iter().map(nanos)))
+}
+
+/// [`critical_path`], where combined workers of the nodes execute tasks too.
+fn path_with_teams(graph: &TaskGraph, cluster: &Cluster) -> Result<Duration, SimError> {
+    let merged = cluster.merged();
+    let shortest = Lengths::new(graph, &merged, &merged.combined_members())?;
+    Ok(critical_path(graph, &merged, &shortest))
 }
 
 /// Length of the longest chain, with each task where it is fastest. Nodes have copies, so only what tasks read counts.

@@ -439,3 +439,23 @@ fn a_critical_path_knows_where_tasks_may_run() {
     let path = outcome.total.critical_path.as_secs_f64();
     assert!((path - bounds.critical_path).abs() < 1e-9, "{path} {bounds:?}");
 }
+
+#[test]
+fn bounds_know_the_teams_of_each_node() {
+    // All together, the workers would be divided into others: of 36, 18, 9 and fewer.
+    let node = r#"platform "node" {
+        memory "ram"
+        workers "cpu" count=12 memory="ram"
+        kernel "*" { on "cpu" time="12 ms" parallel=1.0 max-team=12 }
+    }"#;
+    let node = Arc::new(Platform::parse("node.kdl", node).expect("it is sound"));
+    let cluster = Cluster { nodes: vec![node; 3], ..Cluster::named("cluster:3x12").expect("it is described") };
+    let mut graph = TaskGraph::new("one task");
+    let kind = graph.add_kind("k");
+    graph.add_task(Task::new(kind));
+    let (outcome, _) = run(start(&graph, &cluster).policy("tree-pheft"));
+    assert_eq!(outcome.total.makespan, Duration::from_millis(1), "all of one node execute it");
+    let bounds = cluster.merged().bounds(&graph, &graph.dependencies()).expect("it can run");
+    assert!((bounds.best() - 0.001).abs() < 1e-9, "{bounds:?}");
+    assert_eq!(outcome.total.critical_path, Duration::from_millis(1));
+}

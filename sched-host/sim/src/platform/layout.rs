@@ -27,6 +27,11 @@ impl Layout {
         }
     }
 
+    /// What offers these combined workers, on a machine that is described otherwise.
+    pub(crate) fn with_combined(combined: Vec<CombinedWorker>) -> Layout {
+        Layout { groups: BTreeMap::new(), real: BTreeSet::new(), combined }
+    }
+
     /// The groups of a level; `None` if the platform knows them.
     pub(super) fn groups(&self, level: Level) -> Option<&[Group]> {
         self.groups.get(&level).map(Vec::as_slice)
