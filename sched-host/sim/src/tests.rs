@@ -264,3 +264,31 @@ fn a_worker_finds_a_task_that_its_own_look_brought_to_where_it_had_looked() {
         outcome.unwrap_or_else(|error| panic!("{kinds:b}: {error}"));
     }
 }
+
+#[test]
+fn a_task_that_goes_to_another_worker_for_its_data_keeps_its_priority() {
+    let text = r#"platform "small" {
+        memory "ram"
+        memory "gpu" size="20 MB"
+        link "ram" "gpu" bandwidth="10 GB/s"
+        workers "cpu" memory="ram"
+        workers "gpu" arch="cuda" memory="gpu"
+        kernel "large" { on "cpu" time="10 ms"; on "gpu" time="1 ms" }
+        kernel "urgent" { on "cpu" time="10 ms" }
+    }"#;
+    let platform = Arc::new(Platform::parse("small.kdl", text).expect("it is sound"));
+    let mut graph = TaskGraph::new("one that is not urgent");
+    let [large, urgent] = ["large", "urgent"].map(|kind| graph.add_kind(kind));
+    let data = graph.add_data(Datum::new(30_000_000));
+    let last = graph.add_task(Task { priority: -5, ..Task::new(large).access(data, AccessMode::Read) });
+    // More than the queue of the core takes. That of the GPU has the other one, without its priority, in a batch.
+    (0..40).for_each(|_| _ = graph.add_task(Task { priority: 9, ..Task::new(urgent) }));
+    let mut log = EventLog::default();
+    let simulation = Simulation::new(graph, platform).policy("tree-heteroprio");
+    simulation.registry(Registry::compiled_in().into()).observe(&mut log).expect("it runs to the end");
+    let mut started = log.events.iter().filter_map(|stamped| match stamped.event {
+        Event::Started { task, .. } => Some(task),
+        _ => None,
+    });
+    assert_eq!(started.next_back(), Some(last.submitted()));
+}

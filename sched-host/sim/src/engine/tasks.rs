@@ -208,9 +208,10 @@ impl Tasks {
         self.ledger.allows(head, arch, worker, None)
     }
 
-    /// Makes a task that was pulled wait again, for some of the workers. What a component decided about it is out of
-    /// date.
-    pub(super) fn renew(&self, slot: &'static Slot, workers: &WorkerSet) {
+    /// Makes a task that was pulled wait again, for some of the workers, with the priority that it came with. What a
+    /// component decided about it is out of date.
+    pub(super) fn renew(&self, slot: &'static Slot, workers: &WorkerSet, priority: i32) {
+        slot.head().priority.store(priority, Relaxed);
         slot.head().predicted.store(u64::MAX, Relaxed);
         slot.head().implementation.store(u16::MAX, Relaxed);
         self.ledger.restrict(slot.head(), workers);

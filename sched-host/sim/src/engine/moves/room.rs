@@ -145,7 +145,8 @@ impl Engine<'_> {
         if fits(worker) {
             return false;
         }
-        let tree = Arc::clone(&contexts[self.context_of(task)].tree);
+        let context = &contexts[self.context_of(task)];
+        let tree = Arc::clone(&context.tree);
         let row = backend.lengths.row(task);
         let can = |other: WorkerId| {
             let class = backend.platform.workers[other.index()].class;
@@ -156,7 +157,7 @@ impl Engine<'_> {
         if others.is_empty() {
             return false;
         }
-        tasks.renew(slot, &others);
+        tasks.renew(slot, &others, context.priority(backend.spec(task).priority));
         backend.note_handed_on(task, others);
         self.changes += 1;
         tree.push(slot, Some(worker), None);
