@@ -192,6 +192,41 @@ fn a_task_that_does_not_fit_into_the_memory_of_a_worker_goes_to_one_where_it_fit
 }
 
 #[test]
+fn a_parallel_task_that_does_not_fit_into_a_memory_goes_to_workers_where_it_fits() {
+    let registry = Arc::new(Registry::compiled_in());
+    let run = |small: &str, large: &str, after: &[&str]| {
+        let text = format!(
+            r#"platform "small" {{
+                memory "ram"
+                memory "fast" size="20 MB"
+                link "ram" "fast" bandwidth="10 GB/s"
+                {small}
+                kernel "large" {{ {large} }}
+                kernel "wide" {{ on "slow" time="10 ms" parallel=1.0; on "quick" time="100 ms" parallel=0.01 }}
+            }}"#
+        );
+        let platform = Arc::new(Platform::parse("small.kdl", &text).expect("it is sound"));
+        let mut graph = TaskGraph::new("large and wide");
+        let (kind, data) = (graph.add_kind("large"), graph.add_data(Datum::new(30_000_000)));
+        let mut last = graph.add_task(Task::new(kind).access(data, AccessMode::Read));
+        for kind in after {
+            let kind = graph.add_kind(*kind);
+            last = graph.add_task(Task::new(kind).after(last));
+        }
+        let simulation = Simulation::new(graph, platform).policy("tree-pheft").registry(Arc::clone(&registry));
+        simulation.run().expect("workers with enough memory execute it").makespan
+    };
+    // A team of two has too little memory, and one worker enough.
+    let workers = r#"workers "slow" memory="ram"; workers "quick" count=2 memory="fast""#;
+    let makespan = run(workers, r#"on "slow" time="30 ms"; on "quick" time="10 ms" parallel=1.0"#, &[]);
+    assert_eq!(makespan, Duration::from_millis(30));
+    // One worker has too little memory, and a team enough: a task that is handed on waits for a team like any other.
+    let workers = r#"workers "slow" count=2 memory="ram"; workers "quick" memory="fast""#;
+    let large = r#"on "slow" time="50 ms" parallel=0.2; on "quick" time="1 ms" parallel=0.01"#;
+    assert_eq!(run(workers, large, &["wide"]), Duration::from_millis(45 + 5));
+}
+
+#[test]
 fn at_one_time_what_was_planned_first_comes_first() {
     // The first kernel ends when the application, which has submitted the second task meanwhile, would go on.
     let text = r#"platform "p" {

@@ -196,6 +196,14 @@ pub trait Seated: Sized {
     /// Purpose of the team for a task pulled for a combined worker, which the worker is about to call.
     fn purpose(&mut self, slot: &'static Slot, combined: WorkerId) -> Self::Purpose;
 
+    /// Whether a parallel task that was pulled for a combined worker, which cannot execute it after all, is in a tree
+    /// again. The back end has counted that.
+    #[inline(always)]
+    fn hands_on(&mut self, slot: &'static Slot, combined: WorkerId) -> bool {
+        let _ = (slot, combined);
+        false
+    }
+
     /// A task that waits at home here, if any, instead of a pull.
     #[inline(always)]
     fn at_home(&mut self) -> Option<&'static Slot> {
@@ -362,14 +370,17 @@ fn look_with_teams<S: Seated>(at: &mut S) -> Option<Work<S::Purpose>> {
     if teams_first { at.pull().map(Work::Alone) } else { None }
 }
 
-/// Pulls a parallel task for a combined worker of this one, and calls the team. Returns whether there was one.
+/// Pulls a parallel task for a combined worker of this one, and calls the team, unless the task is handed on. Returns
+/// whether there was one.
 fn gather(at: &mut impl Seated) -> bool {
     renew_if_changed(at);
     let Some(memberships) = at.combined().map(|combined| Arc::clone(combined.memberships())) else { return false };
     let seat = at.seat();
     let worker = seat.worker;
     let pulled = memberships.of(worker).iter().find_map(|team| Some((*team, seat.pull_for_team_in_turn(*team)?)));
-    if let Some((team, slot)) = pulled {
+    if let Some((team, slot)) = pulled
+        && !at.hands_on(slot, team)
+    {
         let purpose = at.purpose(slot, team);
         if let Some(combined) = at.combined() {
             combined.note_pulled(slot);

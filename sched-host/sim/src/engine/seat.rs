@@ -65,6 +65,17 @@ impl Seated for AtSeat<'_, '_> {
         self.engine.purpose_of(slot, combined, self.worker)
     }
 
+    fn hands_on(&mut self, slot: &'static Slot, combined: WorkerId) -> bool {
+        let Engine { moves, teams, .. } = &*self.engine;
+        // The data of a team is in the memory of its first member.
+        let leader = teams.memberships().team(combined)[0];
+        let is_handed_on = moves.may_lack_room && self.engine.hand_on(self.worker, leader, slot);
+        if is_handed_on {
+            self.engine.teams.note_pulled(slot);
+        }
+        is_handed_on
+    }
+
     fn pulled(&mut self, slot: Option<&'static Slot>) {
         let Engine { now, changes, workers, .. } = &mut *self.engine;
         match slot {

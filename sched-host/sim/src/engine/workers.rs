@@ -151,7 +151,7 @@ impl Engine<'_> {
                 Some(Work::Together(gathering)) => return self.attend(worker, &gathering),
                 None => break,
             };
-            if self.moves.may_lack_room && self.hand_on(worker, slot) {
+            if self.moves.may_lack_room && self.hand_on(worker, worker, slot) {
                 continue;
             }
             let task = task_of(slot.head());

@@ -133,9 +133,10 @@ impl Engine<'_> {
         Room::Made
     }
 
-    /// Gives a task that a worker has pulled, and whose data never fits into its memory, to the workers into whose
-    /// memory it fits. Returns whether it did: not if it fits, or if there are none.
-    pub(in crate::engine) fn hand_on(&mut self, worker: WorkerId, slot: &'static Slot) -> bool {
+    /// Gives a task that was pulled `by` a worker, and whose data never fits into the memory of the `worker` that would
+    /// execute it, or lead its team, to the workers into whose memory it fits. Returns whether it did: not if it fits,
+    /// or if there are none.
+    pub(in crate::engine) fn hand_on(&mut self, by: WorkerId, worker: WorkerId, slot: &'static Slot) -> bool {
         let Engine { replicas: Some(held), backend, tasks, contexts, .. } = &*self else { return false };
         let (head, task) = (slot.head(), task_of(slot.head()));
         let fits = |other: WorkerId| {
@@ -160,7 +161,8 @@ impl Engine<'_> {
         tasks.renew(slot, &others, context.priority(backend.spec(task).priority));
         backend.note_handed_on(task, others);
         self.changes += 1;
-        tree.push(slot, Some(worker), None);
+        self.teams.note_pushed(slot);
+        tree.push(slot, Some(by), None);
         self.settle_notes();
         true
     }
