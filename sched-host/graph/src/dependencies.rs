@@ -71,7 +71,8 @@ impl Dependencies {
 
     /// The dependencies of `graph` that hold wherever its tasks run, even if each has copies of its own of what others
     /// overwrite: on those that make what a task reads, and those that it names. So two tasks that write data without
-    /// reading it are not in order, nor is a task that overwrites what another has read.
+    /// reading it are not in order, nor is a task that overwrites what another has read, nor one that adds to what
+    /// another has written.
     ///
     /// ```
     /// use sched_graph::{AccessMode, Datum, Dependencies, Task, TaskGraph, TaskId};
@@ -162,14 +163,15 @@ impl Made {
     fn access(&mut self, task: TaskId, mode: AccessMode, makers: &mut Vec<TaskId>) {
         match mode {
             AccessMode::Scratch => {}
-            AccessMode::Commute | AccessMode::Redux => {
+            AccessMode::Commute => {
                 makers.extend(self.alone);
                 self.together.push(task);
             }
+            // It adds to a part of its own, which meets the value when somebody reads that.
+            AccessMode::Redux => self.together.push(task),
             AccessMode::Read | AccessMode::Write | AccessMode::ReadWrite => {
-                if mode.reads() && self.together.is_empty() {
+                if mode.reads() {
                     makers.extend(self.alone);
-                } else if mode.reads() {
                     makers.extend_from_slice(&self.together);
                 }
                 if mode.writes() {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::generate::{cholesky, qr};
-use crate::{Datum, Task, TaskGraph, TaskId};
+use crate::{Datum, Dependencies, Task, TaskGraph, TaskId};
 use proptest::prelude::*;
 
 #[test]
@@ -92,7 +92,7 @@ fn check(graph: &TaskGraph, owners: &[usize], ranks: usize) {
         });
     }
     let after = comes_after(&shares, graph.tasks.len());
-    let dependencies = graph.dependencies();
+    let (dependencies, flows) = (graph.dependencies(), Dependencies::of_flows(graph));
     let mut writers: Vec<Option<TaskId>> = vec![None; graph.data.len()];
     let mut adders: Vec<Vec<TaskId>> = vec![Vec::new(); graph.data.len()];
     for (id, task) in graph.ids().zip(&graph.tasks) {
@@ -102,7 +102,8 @@ fn check(graph: &TaskGraph, owners: &[usize], ranks: usize) {
             read.flat_map(|access| writers[access.data.index()].iter().chain(&adders[access.data.index()]).copied());
         let here = dependencies.predecessors(id).iter().copied();
         let here = here.filter(|before| rank_in(&shares, *before) == rank_in(&shares, id));
-        for before in made.chain(task.after.iter().copied()).chain(here).filter(|before| *before != id) {
+        let flows = flows.predecessors(id).iter().copied();
+        for before in made.chain(task.after.iter().copied()).chain(here).chain(flows).filter(|before| *before != id) {
             assert!(after[id.index()][before.index()], "{id:?} comes after {before:?}");
         }
         for access in task.accesses.iter().filter(|access| access.mode.writes()) {

@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use sched_core::Arch;
 use sched_graph::generate::{cholesky, independent, qr};
-use sched_graph::{AccessMode, Datum, Dependencies, Task, TaskGraph, Where};
+use sched_graph::{AccessMode, Datum, Dependencies, Task, TaskGraph, TaskId, Where};
 use sched_trace::{Digest, Event, EventLog, Stamped};
 use sched_tree::plugin::Registry;
 use std::time::Duration;
@@ -458,4 +458,20 @@ fn bounds_know_the_teams_of_each_node() {
     let bounds = cluster.merged().bounds(&graph, &graph.dependencies()).expect("it can run");
     assert!((bounds.best() - 0.001).abs() < 1e-9, "{bounds:?}");
     assert_eq!(outcome.total.critical_path, Duration::from_millis(1));
+}
+
+#[test]
+fn bounds_know_that_parts_of_a_sum_do_not_wait_for_its_value() {
+    let mut graph = TaskGraph::new("sum");
+    let kind = graph.add_kind("k");
+    let [sum, other] = [(); 2].map(|()| graph.add_data(Datum::new(8)));
+    graph.add_task(Task::new(kind).access(sum, AccessMode::ReadWrite));
+    graph.add_task(Task::new(kind).access(other, AccessMode::ReadWrite).access(sum, AccessMode::Redux));
+    let cluster = flat(2, 1, 10);
+    let (outcome, _) = run(start(&graph, &cluster).owners(vec![0, 1]));
+    assert_eq!(outcome.total.makespan, Duration::from_micros(10), "each node executes a task");
+    let bounds = cluster.merged().bounds(&graph, &Dependencies::of_flows(&graph)).expect("it can run");
+    assert!(bounds.best() <= 10.001e-6 && outcome.total.critical_path == outcome.total.makespan, "{bounds:?}");
+    graph.add_task(Task::new(kind).access(sum, AccessMode::Read));
+    assert_eq!(Dependencies::of_flows(&graph).predecessors(TaskId(2)), [TaskId(0), TaskId(1)]);
 }
