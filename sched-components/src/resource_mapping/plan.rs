@@ -31,6 +31,9 @@
 //!
 //! Many changes of preferences change no decision. The search remembers what became of each plan, and follows none twice.
 //!
+//! In a simulation a search takes no time, and has up to eight threads for graphs of at least 200 tasks: as many as the
+//! thread that calls may use. A plan is the same with any number of them.
+//!
 //! **Owners.** Some of the first plans let the owner of the data compute ([`BlockCyclic`](super::BlockCyclic) has the
 //! map and the reasons), and the search goes on from the best of all. Where many devices share links, such a plan moves
 //! far less data than one that HEFT makes. How much a task must gain on the owner's workers to stay there is varied
@@ -139,8 +142,9 @@ use std::sync::OnceLock;
 ///
 /// Tasks get a priority from their position in the plan before they are sent, so that the queues below keep its order.
 ///
-/// One thread plans at a time, and no other waits for it. A plan takes time proportional to `effort`, to the number of
-/// tasks, and to the number of workers that it uses, within `time`.
+/// One thread plans at a time, with others of its own in a simulation, and no thread of the host waits for it. A plan
+/// takes time proportional to `effort`, to the number of tasks, and to the number of workers that it uses, within
+/// `time`.
 #[derive(Debug)]
 pub struct Plan {
     limits: Limits,

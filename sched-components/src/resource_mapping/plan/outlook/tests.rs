@@ -2,6 +2,7 @@ use super::super::coming::Coming;
 use super::super::dice::Dice;
 use super::super::samples::Samples;
 use super::super::schedule::{Schedule, Scratch, Taste};
+use super::super::search::{Habits, Search};
 use super::*;
 use proptest::prelude::*;
 
@@ -124,6 +125,10 @@ fn graph(lengths: &[Vec<u64>], before: &[Vec<usize>], free: &[u64]) -> Outlook {
         sequences: (0..count as u64).collect(),
         rows: (0..count as u32).collect(),
         lengths: lengths.concat(),
+        kinds: (0..count).collect(),
+        count_kinds: count,
+        owners: vec![None; count],
+        of_owner: vec![false; free.len()],
         works: lengths.iter().map(|lengths| lengths[0] > 0).collect(),
         is_sent: vec![false; count],
         waits: before[..count].iter().map(|before| before.len() as u32).collect(),
@@ -133,6 +138,7 @@ fn graph(lengths: &[Vec<u64>], before: &[Vec<usize>], free: &[u64]) -> Outlook {
         ..Outlook::default()
     };
     outlook.tails = outlook.tails();
+    outlook.squads = Squads::new(&outlook);
     outlook
 }
 
@@ -228,5 +234,35 @@ proptest! {
         prop_assert!(end < NEVER);
         prop_assert_eq!(followed(end), (end, starts));
         prop_assert!(end == NOW || followed(end.saturating_sub(early)).0 == NEVER);
+    }
+
+    /// However many threads there are, a search finds what one would.
+    #[test]
+    fn a_search_does_not_depend_on_the_number_of_threads(
+        lengths in prop::collection::vec(prop::collection::vec(1..20_u64, 4), 2..24),
+        is_uniform in any::<bool>(),
+        follows in prop::collection::vec(any::<[prop::sample::Index; 2]>(), 24),
+        deviates in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let mut lengths = lengths;
+        if is_uniform {
+            lengths.iter_mut().for_each(|lengths| { let one = lengths[0]; lengths.fill(one) });
+        }
+        let outlook = graph(&lengths, &before(&follows), &[0; 4]);
+        let found = |threads: usize| {
+            let mut search = Search::new(&outlook, Dice(seed), threads);
+            if deviates {
+                search.expect_deviations(0.3);
+            }
+            search.begin(&Habits::default(), 1.0, |_| true);
+            search.improve(40, |_| true);
+            let (best, habits) = search.finish();
+            (best.lanes, best.starts, best.end, format!("{habits:?}"))
+        };
+        let one = found(1);
+        prop_assert!(one.2 > NOW);
+        prop_assert_eq!(&one, &found(2));
+        prop_assert_eq!(&one, &found(5));
     }
 }
