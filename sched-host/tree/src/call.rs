@@ -33,10 +33,8 @@ pub(super) struct Call<'a> {
     restriction: Cell<u64>,
     /// Whether another task moved as well, which a wake may be for.
     others: Cell<bool>,
-    /// Whether the requester pulls in this call.
-    pub(super) is_pull: bool,
-    /// A task that came, in a pull, to a node that the requester pulls through, and that node. There may be others.
-    pub(super) brought: Cell<Option<(NodeId, &'static Slot)>>,
+    /// How often the requester looks for a task in this call.
+    pub(super) looks: Cell<Looks>,
     /// Whether a component that asked was told that there is no room.
     pub(super) told_full: Cell<bool>,
     /// The node whose answer to a push is [judged](super::room), while it is in that push.
@@ -45,6 +43,18 @@ pub(super) struct Call<'a> {
     time: Cell<Time>,
     /// Current nesting of hops.
     depth: Cell<u32>,
+}
+
+/// How often the requester of a call looks for a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Looks {
+    /// It does not pull.
+    Never,
+    Once,
+    /// Its pull has brought a task to where it pulls from. It is awake, so that nobody wakes it for that, and it may have
+    /// asked there before: where its leaf has several parents, each of them can lead to a component above all that sends
+    /// a task to another one.
+    Again,
 }
 
 impl<'a> Call<'a> {
@@ -59,8 +69,7 @@ impl<'a> Call<'a> {
             deferred: None,
             restriction: Cell::new(0),
             others: Cell::new(false),
-            is_pull: false,
-            brought: Cell::new(None),
+            looks: Cell::new(Looks::Never),
             told_full: Cell::new(false),
             on_trial: Cell::new(None),
             time: Cell::new(Time::FAR),
@@ -84,7 +93,9 @@ impl<'a> Call<'a> {
     /// A call in which a worker pulls.
     #[inline]
     pub(super) fn of_pull(tree: &'a LiveTree, requester: WorkerId) -> Call<'a> {
-        Call { is_pull: true, ..Call::new(tree, Some(requester), u32::MAX) }
+        let call = Call::new(tree, Some(requester), u32::MAX);
+        call.looks.set(Looks::Once);
+        call
     }
 
     pub(super) fn reference(&self) -> CallRef<'_> {

@@ -7,7 +7,7 @@
 
 use super::LiveTree;
 use super::breach::{Breach, is_usable_load};
-use super::call::Call;
+use super::call::{Call, Looks};
 use super::ledger::{NodeId, Phase, Slot};
 use super::node::{ParentLink, TreeNode};
 use super::observer::NoteKind;
@@ -46,7 +46,7 @@ impl LiveTree {
                 answer
             }
             None => {
-                if call.is_pull {
+                if call.looks.get() == Looks::Once {
                     self.note_brought(call, node, slot);
                 }
                 RawPush::TAKEN
@@ -61,18 +61,9 @@ impl LiveTree {
             && slot.phase() == Phase::InTree(node.number)
             && node.has_in_context(worker)
             && self.can_execute(worker, slot)
-            && !self.has_brought(call)
         {
-            call.brought.set(Some((node.id, slot)));
+            call.looks.set(Looks::Again);
         }
-    }
-
-    /// Whether a task that came to where the requester pulls from, in its pull, is still there. The requester is awake,
-    /// so that nobody wakes it for the task, and it may have asked there before: where its leaf has several parents,
-    /// each of them can lead to a component above all that sends the task to another one.
-    pub(super) fn has_brought(&self, call: &Call<'_>) -> bool {
-        let is_there = |(node, slot): (NodeId, &Slot)| slot.phase() == Phase::InTree(self.node(node).number);
-        call.brought.get().is_some_and(is_there)
     }
 
     /// Pushes a task, held by `node` in the ledger, to its component.

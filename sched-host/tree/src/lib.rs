@@ -67,7 +67,7 @@ pub(crate) use assembly::LiveTree;
 
 use assembly::TreeEnv;
 use attendance::{OverdueCall, PostNumber};
-use call::Call;
+use call::{Call, Looks};
 use fallback::Fallback;
 use node::TreeNode;
 use parking_lot::Mutex;
@@ -390,19 +390,14 @@ impl LiveTree {
     fn pull(&self, worker: WorkerId) -> Option<&'static Slot> {
         let leaf = self.leaf(worker)?;
         let node = &self.nodes[leaf.index()];
-        let slot = loop {
-            let call = Call::of_pull(self, worker);
-            let found = match self.pull_at_leaf(&call, node) {
-                Some(slot) if !self.can_execute(worker, slot) => self.pull_past(&call, worker, leaf, slot),
-                found => found,
-            };
-            match found {
-                Some(found) => break found,
-                // Tasks move down only, so this ends.
-                None if self.has_brought(&call) => {}
-                None => return None,
-            }
+        let call = Call::of_pull(self, worker);
+        let mut slot = match self.pull_at_leaf(&call, node) {
+            Some(slot) => slot,
+            None => self.pull_again(&call, worker, node)?,
         };
+        if !self.can_execute(worker, slot) {
+            slot = self.pull_past(&call, worker, leaf, slot)?;
+        }
         // Before the call leaves: afterwards the tree may be exchanged, and tasks still held by its nodes are moved.
         slot.set_phase(Phase::Running);
         Some(slot)
@@ -420,6 +415,22 @@ impl LiveTree {
         Slot::of_pulled(node.with(call, |component, raw| component.pull_task(raw, NO_ID)))
     }
 
+    /// Pulls after a call in vain, as long as the last one has brought a task to where the worker pulls from.
+    #[inline(never)]
+    fn pull_again(&self, call: &Call<'_>, worker: WorkerId, leaf: &TreeNode) -> Option<&'static Slot> {
+        let mut looks = call.looks.get();
+        // Tasks move down only, so this ends.
+        while looks == Looks::Again {
+            let call = Call::of_pull(self, worker);
+            let found = self.pull_at_leaf(&call, leaf);
+            if found.is_some() {
+                return found;
+            }
+            looks = call.looks.get();
+        }
+        None
+    }
+
     /// Pulls until a worker gets a task that it can execute, after this one that it cannot. Others may be behind it,
     /// and whoever pushed them relies on this worker, which sleeps after a pull in vain.
     #[cold]
@@ -433,7 +444,11 @@ impl LiveTree {
         let mut slot = wrong;
         while !self.can_execute(worker, slot) {
             self.note_wrong_worker(leaf, slot);
-            slot = self.pull_at_leaf(call, &self.nodes[leaf.index()])?;
+            let node = &self.nodes[leaf.index()];
+            slot = match self.pull_at_leaf(call, node) {
+                Some(slot) => slot,
+                None => self.pull_again(call, worker, node)?,
+            };
         }
         Some(slot)
     }
