@@ -94,9 +94,8 @@ impl<'a> Search<'a> {
         self.standing.samples = Samples::draw(self.standing.outlook, spread, &mut self.dice);
     }
 
-    /// Goes on from the attempts of a round that are worth keeping. Only the first is if the next ones depend on it; that is,
-    /// unless `all` are what they are whatever becomes of those before. Returns how many were settled, and whether the
-    /// last was kept.
+    /// Goes on from the attempts of a round that are worth keeping: from `all` of them where each is what it is whatever
+    /// becomes of those before, or else from the first. Returns how many were settled, and whether the last was kept.
     fn settle<M>(&mut self, examined: Vec<Examined<M>>, all: bool) -> (usize, bool) {
         examined.iter().for_each(|examined| self.standing.note(&examined.finding));
         let (count, mut kept) = (examined.len(), false);

@@ -1,5 +1,7 @@
 //! The case that is simulated with each policy.
 
+mod watcher;
+
 use super::explain::{self, Explain};
 use super::report::{Failed, Run};
 use super::setup::{Loaded, Setup};
@@ -15,14 +17,14 @@ use sched_graph::bound::Bounds;
 use sched_graph::{Dependencies, TaskGraph};
 use sched_sim::cluster::{Cluster, ClusterSimulation};
 use sched_sim::{Context, Noise, Platform, SimError, SimRecorder, Simulation, When};
-use sched_trace::{Digest, Event, Explainer, Observer, Trace};
-use sched_tree::TreeObserver;
+use sched_trace::{Digest, Trace};
 use sched_tree::hypervisor::Goals;
 use sched_tree::plugin::Registry;
 use std::cell::Cell;
 use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use watcher::Watcher;
 
 /// A graph on a platform, in contexts.
 pub(crate) struct Case {
@@ -423,67 +425,4 @@ fn without_any(cause: SimError, failed: &[Failed]) -> miette::Report {
     }
     let reasons: Vec<String> = failed.iter().map(|Failed { policy, why }| format!("{policy}: {why}")).collect();
     miette!("no policy completes\n{}", reasons.join("\n"))
-}
-
-/// Folds all events, and records them on request.
-struct Watcher<'a> {
-    digest: Digest,
-    /// Whether there are `lines`, a recorder or an explainer.
-    records: bool,
-    lines: Option<Box<dyn Write + Send + 'a>>,
-    error: Option<io::Error>,
-    recorder: Option<SimRecorder>,
-    explainer: Option<Explainer>,
-    /// Ended tasks; each member of a team ends one.
-    ended: u64,
-    progress: &'a dyn Fn(u64),
-}
-
-impl Watcher<'_> {
-    fn tree_observer(&self) -> Option<Arc<dyn TreeObserver>> {
-        let recorder = self.recorder.as_ref().map(SimRecorder::tree_observer);
-        match &self.explainer {
-            Some(explainer) => Some(explainer.tree_observer(recorder)),
-            None => recorder,
-        }
-    }
-
-    /// Passes an event on to what records it. Most simulations record nothing.
-    #[inline(never)]
-    fn record(&mut self, nanos: u64, event: &Event) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.event(nanos, event);
-        }
-        if let Some(explainer) = &mut self.explainer {
-            explainer.event(nanos, event);
-        }
-        if let Some(lines) = &mut self.lines
-            && let Err(error) = writeln!(lines, "{nanos} {event}")
-        {
-            self.error.get_or_insert(error);
-        }
-    }
-}
-
-impl Observer for Watcher<'_> {
-    fn event(&mut self, nanos: u64, event: &Event) {
-        /// Updating the terminal takes longer than an event.
-        const SELDOM: u64 = 1024;
-        self.digest.event(nanos, event);
-        if self.records {
-            self.record(nanos, event);
-        }
-        if matches!(event, Event::Ended { .. } | Event::Passed { .. }) {
-            self.ended += 1;
-            if self.ended.is_multiple_of(SELDOM) {
-                (self.progress)(self.ended);
-            }
-        }
-    }
-
-    fn contexts(&mut self, names: &[String]) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.contexts(names);
-        }
-    }
 }
