@@ -122,7 +122,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     let (simulated, mut failed) = simulated?;
     let mut contenders: Vec<(Run, Option<Trace>)> =
         simulated.into_iter().map(|Simulated { run, trace, .. }| (run, trace)).collect();
-    let replayed = jobs.each(references, |Reference { run, trace: planned, replay, pinned }| {
+    let replayed = jobs.each(references.into_iter(), |Reference { run, trace: planned, replay, pinned }| {
         (run, planned, replay, args.replay.then(|| case.replay(replay, pinned, trace)))
     });
     for (run, planned, replay, replayed) in replayed {

@@ -49,10 +49,14 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// What `work` makes of each piece, in their order. Pieces are begun in that order too.
-    pub(crate) fn each<P: Send, R: Send>(&self, pieces: Vec<P>, work: impl Fn(P) -> R + Sync) -> Vec<R> {
-        let Some(pool) = &self.pool else { return pieces.into_iter().map(work).collect() };
-        let numbered = || pieces.into_iter().enumerate().par_bridge().map(|(number, piece)| (number, work(piece)));
+    /// What `work` makes of each piece, in their order. Pieces are made and begun in that order too.
+    pub(crate) fn each<P: Send, R: Send>(
+        &self,
+        pieces: impl Iterator<Item = P> + Send,
+        work: impl Fn(P) -> R + Sync,
+    ) -> Vec<R> {
+        let Some(pool) = &self.pool else { return pieces.map(work).collect() };
+        let numbered = || pieces.enumerate().par_bridge().map(|(number, piece)| (number, work(piece)));
         let mut results: Vec<(usize, R)> = pool.install(|| numbered().collect());
         results.sort_unstable_by_key(|(number, _)| *number);
         results.into_iter().map(|(_, result)| result).collect()
@@ -82,7 +86,7 @@ mod tests {
     fn results_are_in_the_order_of_the_pieces() {
         let pieces: Vec<usize> = (0..100).collect();
         for wanted in [1, 2, 7] {
-            let squares = jobs(wanted, pieces.len()).each(pieces.clone(), |piece| piece * piece);
+            let squares = jobs(wanted, pieces.len()).each(pieces.iter(), |piece| piece * piece);
             assert!(squares.iter().enumerate().all(|(number, square)| *square == number * number), "{wanted} jobs");
         }
     }
@@ -91,10 +95,7 @@ mod tests {
     fn as_many_run_at_once_as_were_asked_for() {
         // They wait for each other, so that fewer would never end.
         let all = Barrier::new(3);
-        assert_eq!(
-            jobs(3, 9).each((0..9).collect(), |_| all.wait().is_leader()).into_iter().filter(|it| *it).count(),
-            3
-        );
+        assert_eq!(jobs(3, 9).each(0..9, |_| all.wait().is_leader()).into_iter().filter(|it| *it).count(), 3);
         let both = Barrier::new(2);
         jobs(2, 1).beside(|| both.wait(), || both.wait());
     }
@@ -103,9 +104,9 @@ mod tests {
     fn one_piece_of_work_stays_on_this_thread() {
         let here = std::thread::current().id();
         let is_here = |_: usize| std::thread::current().id() == here;
-        assert_eq!(jobs(4, 1).each(vec![0], is_here), [true]);
+        assert_eq!(jobs(4, 1).each(0..1, is_here), [true]);
         let alone = jobs(1, 5);
-        assert_eq!(alone.each(vec![0, 1], is_here), [true, true]);
+        assert_eq!(alone.each(0..2, is_here), [true, true]);
         let mut ended = false;
         let (_, aside) = alone.beside(|| ended = true, || is_here(0));
         assert!(ended && aside);

@@ -43,7 +43,7 @@ impl Progress {
         self.bar.set_message(escaped(what, false).into_owned());
     }
 
-    /// Shows that so many more tasks are done.
+    /// Shows that this many more tasks are done.
     pub(super) fn advance(&self, tasks: u64) {
         self.bar.inc(tasks);
     }

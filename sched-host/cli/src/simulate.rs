@@ -128,7 +128,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut (dyn Write + Send)) -
     };
     let (simulated, _) = jobs.beside(simulate, || case.bounds());
     let (simulated, failed) = simulated?;
-    let recorded = simulated.into_iter().map(|Simulated { run, trace, written, .. }| (run, (trace, written)));
+    let recorded = simulated.into_iter().map(|Simulated { run, trace, written }| (run, (trace, written)));
     let (runs, recorded): (Vec<Run>, Vec<_>) = recorded.unzip();
     if let Some(swap) = &args.swap_to {
         runs.iter().flat_map(|run| run.missed(swap)).for_each(|missed| reports::warn(&missed));

@@ -81,7 +81,7 @@ pub(super) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search on so many threads, on which nothing depends but the time that it takes.
+    /// A search on this number of threads, on which nothing depends but the time that it takes.
     pub(super) fn new(outlook: &'a Outlook, dice: Dice, threads: usize) -> Search<'a> {
         let basis = Basis::new(outlook);
         let taste = basis.taste(&Habits::default(), 0);

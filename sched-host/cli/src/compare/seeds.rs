@@ -66,22 +66,22 @@ pub(super) fn run(
     let mut rows: Vec<Row> = policies.iter().map(|policy| Row::new(policy)).collect();
     // Other random choices alone change makespans: without noise there are runs with the same seeds.
     let noises: &[Noise] = if noise.is_none() { &[Noise::default()] } else { &[Noise::default(), noise.clone()] };
-    let each_seed = noises.iter().flat_map(|noise| seeds.iter().map(move |seed| (noise, *seed)));
-    let (wanted, makespans): (Vec<Wish<'_>>, Vec<(bool, usize)>) = each_seed
-        .flat_map(|(noise, seed)| policies.iter().enumerate().map(move |(row, policy)| (row, policy, noise, seed)))
-        .map(|(row, policy, noise, seed)| {
-            let chance = Chance { seed, noise: noise.clone() };
-            (Wish { policy, chance, recording: Recording::of_trace(false) }, (noise.is_none(), row))
-        })
-        .unzip();
+    let each_noise = seeds.len() * policies.len();
+    // Of up to a million seeds, little more than makespans is kept.
+    let wanted = (0..noises.len() * each_noise).map(|place| Wish {
+        policy: &policies[place % policies.len()],
+        chance: Chance { seed: seeds[place % each_noise / policies.len()], noise: noises[place / each_noise].clone() },
+        recording: Recording::of_trace(false),
+    });
     let jobs = args.jobs.start(wanted.len())?;
     let progress = Progress::new(true, args.format.is_json());
-    let (simulated, mut failed) = case.simulate_each(wanted, &jobs, &progress)?;
-    for Simulated { place, run, .. } in simulated {
-        let (is_without, row) = makespans[place];
-        let row = &mut rows[row];
-        let makespans = if is_without && !noise.is_none() { &mut row.without_noise } else { &mut row.makespans_s };
-        makespans.push(run.makespan_s);
+    let (makespans, mut failed) =
+        case.simulate_each(wanted, (&jobs, &progress), |Simulated { run, .. }| run.makespan_s)?;
+    for (place, makespan) in makespans {
+        let row = &mut rows[place % policies.len()];
+        let is_undisturbed = noises.len() > 1 && place < each_noise;
+        let of = if is_undisturbed { &mut row.without_noise } else { &mut row.makespans_s };
+        of.push(makespan);
     }
     failed.sort_by(|one, other| one.policy.cmp(&other.policy));
     failed.dedup_by(|one, other| one.policy == other.policy);

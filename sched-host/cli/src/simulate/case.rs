@@ -93,10 +93,11 @@ pub(crate) struct Wish<'a> {
     pub(crate) recording: Recording<'a>,
 }
 
+/// What completes, with its place among what was wanted, and what does not.
+type Completed<T> = (Vec<(usize, T)>, Vec<Failed>);
+
 /// A completed simulation.
 pub(crate) struct Simulated {
-    /// Its place among those that were wanted.
-    pub(crate) place: usize,
     pub(crate) run: Run,
     pub(crate) trace: Option<Trace>,
     /// Whether the events were written.
@@ -243,26 +244,29 @@ impl Case {
             chance: self.chance.clone(),
             recording: recording(place),
         });
-        self.simulate_each(wanted.collect(), jobs, progress)
+        // Recordings are opened on this thread.
+        let wanted: Vec<Wish<'_>> = wanted.collect();
+        let (simulated, failed) = self.simulate_each(wanted.into_iter(), (jobs, progress), |simulated| simulated)?;
+        Ok((simulated.into_iter().map(|(_, simulated)| simulated).collect(), failed))
     }
 
-    /// Simulates all that is wanted. What completes is in that order.
+    /// Simulates all that is wanted, and keeps of each what `keep` makes of it: with the place in that order, if it completes.
     ///
     /// # Errors
     /// If nothing completes.
-    pub(crate) fn simulate_each(
+    pub(crate) fn simulate_each<'w, T: Send>(
         &self,
-        wanted: Vec<Wish<'_>>,
-        jobs: &Jobs,
-        progress: &Progress,
-    ) -> miette::Result<(Vec<Simulated>, Vec<Failed>)> {
+        wanted: impl ExactSizeIterator<Item = Wish<'w>> + Send,
+        (jobs, progress): (&Jobs, &Progress),
+        keep: impl Fn(Simulated) -> T + Sync,
+    ) -> miette::Result<Completed<T>> {
         let tasks = self.graph.tasks.len() as u64;
         progress.expect(tasks * wanted.len() as u64);
         let outcomes = jobs.each(wanted, |Wish { policy, chance, recording }| {
             progress.doing(policy);
             let counted = Cell::new(0);
             let count = |ended: u64| progress.advance(ended.saturating_sub(counted.replace(ended)));
-            let outcome = self.simulate(&self.graph, policy, &chance, recording, &count);
+            let outcome = self.simulate(&self.graph, policy, &chance, recording, &count).map(&keep);
             // One that fails ends early.
             count(tasks);
             (policy, outcome)
@@ -271,7 +275,7 @@ impl Case {
         let (mut done, mut failed, mut cause) = (Vec::new(), Vec::new(), None);
         for (place, (policy, outcome)) in outcomes.into_iter().enumerate() {
             match outcome {
-                Ok(simulated) => done.push(Simulated { place, ..simulated }),
+                Ok(kept) => done.push((place, kept)),
                 Err(error) => {
                     failed.push(Failed { policy: policy.to_owned(), why: error.to_string() });
                     cause.get_or_insert(error);
@@ -356,7 +360,7 @@ impl Case {
         if let Some((nodes, messages, bytes)) = nodes {
             run.on_nodes(&nodes, messages, bytes);
         }
-        Ok(Simulated { place: 0, run, trace, written })
+        Ok(Simulated { run, trace, written })
     }
 
     fn on_machine(

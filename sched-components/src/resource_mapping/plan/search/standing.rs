@@ -13,7 +13,7 @@ const PROMISING: f64 = 1.03;
 const ROOM: f64 = 0.04;
 
 /// Preferences that are tried.
-pub(in crate::resource_mapping::plan) struct Attempt {
+pub(super) struct Attempt {
     pub(super) taste: Taste,
     /// Whether tasks keep the lanes of the best plan, so that the preferences change no more than the order.
     pub(super) fixed: bool,

@@ -8,7 +8,7 @@ use crate::rig::{FakeChild, Rig};
 use std::ffi::c_void;
 use std::mem::{MaybeUninit, zeroed};
 
-/// Number of children that the component below is told of at once.
+/// Number of children that the component below asks about at once.
 const AT_ONCE: u32 = 8;
 
 /// Asks for the prospects of all children, some at once, and pushes the task to the last of them that can execute it.
