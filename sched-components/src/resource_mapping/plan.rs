@@ -122,6 +122,7 @@ mod pool;
 mod samples;
 mod schedule;
 mod search;
+mod stop;
 mod tried;
 mod under_way;
 

@@ -161,7 +161,7 @@ impl Schedule {
                 }
                 Event::Request { .. } => {}
             }
-            if scratch.execution.is_late {
+            if scratch.execution.is_late || scratch.stop.is_set() {
                 self.end = NEVER;
                 break;
             }

@@ -24,7 +24,7 @@ impl Schedule {
         scratch.copies.clone_from(&outlook.copies);
         scratch.waits.clone_from(&outlook.waits);
         self.place_sent(outlook, &mut scratch.copies);
-        let Scratch { waits, heap: ready, ending, idle, .. } = scratch;
+        let Scratch { waits, heap: ready, ending, idle, stop, .. } = scratch;
         ready.clear();
         ending.clear();
         idle.clear();
@@ -37,7 +37,7 @@ impl Schedule {
             }
         }
         let mut now = outlook.now;
-        loop {
+        while !stop.is_set() {
             // All that ends by now, before lanes choose.
             while let Some(Reverse((_, task))) = ending.peek().copied().filter(|Reverse((end, _))| *end <= now) {
                 ending.pop();

@@ -3,6 +3,7 @@
 use super::execution::Execution;
 use super::idle::Idle;
 use super::outlook::{NEVER, Outlook};
+use super::stop::Stop;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -102,6 +103,8 @@ pub(super) struct Scratch {
     pub(super) execution: Execution,
     /// A plan that is followed in one of the [draws](super::samples).
     pub(super) followed: Schedule,
+    /// Plans are left unfinished once this is set.
+    pub(super) stop: Stop,
 }
 
 impl Scratch {
@@ -210,6 +213,9 @@ impl Schedule {
         let entry = |task: usize| (comparable(taste.keys[task]), Reverse(task as u32));
         scratch.heap.extend((0..outlook.len()).filter(|task| outlook.waits[*task] == 0).map(entry));
         while let Some((_, Reverse(task))) = scratch.heap.pop() {
+            if scratch.stop.is_set() {
+                break;
+            }
             let task = task as usize;
             let ready = scratch.ready[task];
             if outlook.is_open(task) {

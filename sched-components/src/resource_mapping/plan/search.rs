@@ -13,7 +13,7 @@ use super::schedule::{Schedule, Taste};
 use crate::queue::Padded;
 use basis::Basis;
 use examiner::Examiner;
-use round::{Examined, round};
+use round::{Examined, Later, round};
 use standing::{Attempt, Standing, Verdict};
 use variation::Variation;
 
@@ -94,31 +94,27 @@ impl<'a> Search<'a> {
         self.standing.samples = Samples::draw(self.standing.outlook, spread, &mut self.dice);
     }
 
-    /// Goes on from the attempts of a round that are worth keeping: from `all` of them where each is what it is whatever
-    /// becomes of those before, or else from the first. Returns how many were settled, and whether the last was kept.
-    fn settle<M>(&mut self, examined: Vec<Examined<M>>, all: bool) -> (usize, bool) {
+    /// Goes on from the attempts of a round that are worth keeping: from all of them where those that were made `later`
+    /// count, or else from the first. Returns how many were settled.
+    fn settle<M>(&mut self, examined: Vec<Examined<M>>, later: Later) -> usize {
         examined.iter().for_each(|examined| self.standing.note(&examined.finding));
-        let (count, mut kept) = (examined.len(), false);
+        let count = examined.len();
         for (place, Examined { kind, finding, keep, .. }) in examined.into_iter().enumerate() {
             // What was found out beside a plan that is not the best any more may be too little.
             let (verdict, keep) = match (self.standing.judge(kind, &finding), keep) {
-                (Verdict::Worse, _) => {
-                    kept = false;
-                    continue;
-                }
+                (Verdict::Worse, _) => continue,
                 (verdict @ (Verdict::Same | Verdict::Better), Some(keep)) => (verdict, keep),
-                _ => return (place, false),
+                _ => return place,
             };
             let (attempt, examiner) = keep;
             let plan = (verdict == Verdict::Better).then_some(&mut self.examiners[examiner].0.trial);
             self.standing.accept(&finding, plan);
             self.taste = attempt.taste;
-            kept = true;
-            if !all {
-                return (place + 1, true);
+            if later == Later::Stop {
+                return place + 1;
             }
         }
-        (count, kept)
+        count
     }
 
     /// The length of the best plan so far.
@@ -139,7 +135,7 @@ impl<'a> Search<'a> {
         let all = first.chain(STARTS.iter().take(count).map(fresh));
         let all: Vec<Habits> = all.filter(|habits| habits.start.owned.is_none() || has_owners).collect();
         let ranks = self.basis.ranks.len();
-        let mut number = 0;
+        let (most, mut number) = (self.most(), 0);
         while number < all.len() * ranks && (!self.standing.has_begun() || goes_on(self.length())) {
             let (basis, mut next) = (&self.basis, number);
             let make = |_: &mut Examiner| {
@@ -147,9 +143,8 @@ impl<'a> Search<'a> {
                 next += 1;
                 Some((Attempt { taste: basis.taste(habits, (next - 1) % ranks), fixed: false }, ()))
             };
-            let most = self.most();
-            let examined = round(&self.standing, &mut self.examiners, most, make);
-            number += self.settle(examined, true).0;
+            let examined = round(&self.standing, &mut self.examiners, most, Later::Count, make);
+            number += self.settle(examined, Later::Count);
         }
     }
 
@@ -175,7 +170,7 @@ impl<'a> Search<'a> {
     pub(super) fn improve(&mut self, tries: u64, goes_on: impl Fn(u64) -> bool) {
         let on_kinds = if self.basis.is_uniform { 0.0 } else { ON_KINDS };
         let on_kinds = |number: u64| (number as f64) < on_kinds * tries as f64;
-        let (mut number, mut in_vain) = (0, 0);
+        let (most, mut number) = (self.most(), 0);
         while number < tries && goes_on(self.length()) {
             let (basis, standing, taste) = (&self.basis, &self.standing, &self.taste);
             let (mut variation, mut next) = (Variation { basis, standing, taste, dice: self.dice }, number);
@@ -187,14 +182,11 @@ impl<'a> Search<'a> {
                     (attempt, variation.dice)
                 })
             };
-            // Where the last attempts were not in vain, few are made in advance.
-            let most = if in_vain < self.examiners.len() { in_vain + 1 } else { self.most() };
-            let examined = round(standing, &mut self.examiners, most, make);
+            let examined = round(standing, &mut self.examiners, most, Later::Stop, make);
             let dice: Vec<Dice> = examined.iter().map(|examined| examined.of).collect();
-            let (settled, is_kept) = self.settle(examined, false);
+            let settled = self.settle(examined, Later::Stop);
             self.dice = dice[settled - 1];
             number += settled as u64;
-            in_vain = if is_kept { 0 } else { in_vain + settled };
         }
     }
 }

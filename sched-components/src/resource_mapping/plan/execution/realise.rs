@@ -77,13 +77,13 @@ impl Execution {
 impl Scratch {
     /// What happens next, among transfers too if they share links.
     pub(super) fn next(&mut self, outlook: &Outlook, shares: bool) -> Next {
-        let Execution { events, flows, most, is_late, .. } = &mut self.execution;
+        let Scratch { execution: Execution { events, flows, most, is_late, .. }, stop, .. } = self;
         let event = events.peek().map_or(NEVER, |Reverse(entry)| entry.at());
         let arrival = if shares { flows.next(&outlook.network) } else { NEVER };
         let at = event.min(arrival);
         if at == NEVER {
             Next::Nothing
-        } else if at > *most || *is_late {
+        } else if at > *most || *is_late || stop.is_set() {
             Next::Late
         } else if arrival <= event {
             Next::Arrival(arrival)

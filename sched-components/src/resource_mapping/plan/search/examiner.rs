@@ -26,8 +26,8 @@ pub(super) struct Examiner {
 }
 
 impl Examiner {
-    /// Finds out as much about an attempt as is necessary to judge it.
-    pub(super) fn examine(&mut self, standing: &Standing<'_>, attempt: &Attempt) -> Finding {
+    /// Finds out as much about an attempt as is necessary to judge it; `None` if it was [stopped](Scratch::stop).
+    pub(super) fn examine(&mut self, standing: &Standing<'_>, attempt: &Attempt) -> Option<Finding> {
         let (outlook, kind) = (standing.outlook, attempt.kind());
         let most = standing.most(kind);
         let chosen = self.decide(standing, attempt, most);
@@ -40,7 +40,7 @@ impl Examiner {
             }
             finding.rated = Some(self.rate(standing));
         }
-        finding
+        (!self.scratch.stop.is_set()).then_some(finding)
     }
 
     /// Makes a plan by preferences: in `draft` where it is to be followed, and returns its fingerprint then, or else in
