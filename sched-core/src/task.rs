@@ -97,10 +97,11 @@ impl Task {
     }
 
     /// Sets the priority for the queues below. This overwrites the application's value, so a component that changes it
-    /// and is refused must restore it.
+    /// and is refused must restore it. The host restores it where the task goes to another tree, or runs again. (Since
+    /// 1.1.)
     #[inline]
     pub fn set_priority(&mut self, priority: i32) {
-        self.head().priority.store(priority, Relaxed);
+        self.head().set_priority(priority);
     }
 
     /// The codelet's number in the runtime.

@@ -101,6 +101,68 @@ fn tasks_keep_their_order() {
     assert_eq!(*order.lock().expect("nobody panics"), (0..20).collect::<Vec<_>>());
 }
 
+/// Runs tasks of all priorities up to 4 that were in a tree of heteroprio, which makes their priorities equal, and come
+/// to the next one: the second half first.
+fn by_priority(runtime: &Runtime, submit: impl FnOnce(&Codelet<(), i32>)) -> Vec<i32> {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&order);
+    let note = runtime
+        .codelet::<(), i32>("note")
+        .cpu("note", move |context, ()| noted.lock().expect("nobody panics").push(*context.params))
+        .build();
+    let context = runtime.default_context();
+    let held = hold(runtime, 1);
+    context.swap_policy_value(policy(r#"heteroprio { each "worker" { prio { worker } } }"#)).expect("it fits");
+    submit(&note);
+    context.swap_policy_value(policy(r#"prio { eager { each "worker" { worker } } }"#)).expect("it fits");
+    drop(held);
+    runtime.wait_all().expect("every task runs");
+    order.lock().expect("nobody panics").clone()
+}
+
+#[test]
+fn the_next_policy_goes_by_the_priorities_of_the_application() {
+    // Unchecked, since heteroprio is not told the lengths of tasks.
+    let runtime = runtime(EAGER, 1);
+    for round in 0..2 {
+        let order = by_priority(&runtime, |note| {
+            for number in 0..10 {
+                runtime.task_with(note, number, ()).priority(number % 5 - 2).submit().expect("the task is sound");
+            }
+        });
+        assert_eq!(order, [4, 9, 3, 8, 2, 7, 1, 6, 0, 5], "round {round}");
+    }
+}
+
+#[test]
+fn a_replay_has_the_priorities_of_the_application_again() {
+    // Unchecked, since heteroprio is not told the lengths of tasks.
+    let runtime = runtime(EAGER, 1);
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&order);
+    let note = runtime
+        .codelet::<(), i32>("note")
+        .cpu("note", move |context, ()| noted.lock().expect("nobody panics").push(*context.params))
+        .build();
+    let recording = runtime.record(|recorder| {
+        (0..5).try_for_each(|number| recorder.task_with(&note, number, ()).priority(number % 3).submit().map(drop))
+    });
+    let recording = recording.expect("the tasks are sound");
+    let context = runtime.default_context();
+    for tree in
+        [r#"heteroprio { each "worker" { prio { worker } } }"#, r#"prio { eager { each "worker" { worker } } }"#]
+    {
+        order.lock().expect("nobody panics").clear();
+        let held = hold(&runtime, 1);
+        context.swap_policy_value(policy(tree)).expect("it fits");
+        runtime.replay(&recording).expect("it does not run");
+        drop(held);
+        runtime.wait_all().expect("every task runs");
+        context.swap_policy_value(policy(EAGER)).expect("it fits");
+    }
+    assert_eq!(*order.lock().expect("nobody panics"), [2, 1, 4, 0, 3], "in the tree that goes by them");
+}
+
 #[test]
 fn tasks_run_once_however_often_the_policy_changes() {
     const THREADS: usize = 3;

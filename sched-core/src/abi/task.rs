@@ -46,8 +46,8 @@ pub struct TaskHead {
     pub predicted_transfer: AtomicU64,
     /// A number from the application for the scheduler; 0 if it gave none.
     pub sched_data: AtomicU64,
-    /// See [`restriction`](Self::restriction) for the first and [`all_archs`](Self::all_archs) for the second; the
-    /// others are reserved for a later minor version, and 0.
+    /// See [`restriction`](Self::restriction) for the first, [`all_archs`](Self::all_archs) for the second and
+    /// [`set_priority`](Self::set_priority) for the third; the last is reserved for a later minor version, and 0.
     pub reserved: [AtomicU64; 4],
 }
 
@@ -59,6 +59,10 @@ const HOME: u32 = 16;
 const RESTRICTION: usize = 0;
 /// Place of the architectures of a restricted task in [`TaskHead::reserved`].
 const RESTRICTED_ARCHS: usize = 1;
+/// Place of the application's priority in [`TaskHead::reserved`], once a component has changed it; 0 before.
+const GIVEN_PRIORITY: usize = 2;
+/// What tells a given priority of 0 from none.
+const GIVEN: u64 = 1 << 32;
 
 impl TaskHead {
     /// Creates the head of a record that holds no task yet. `lost` is called with each handle that a component drops.
@@ -83,7 +87,8 @@ impl TaskHead {
         }
     }
 
-    /// Clears what components and models wrote about the record's previous task.
+    /// Clears what components and models wrote about the record's previous task, which gets its own priority back: it
+    /// may be the next one, too.
     #[inline]
     pub fn reset(&self) {
         self.implementation.store(u16::MAX, Relaxed);
@@ -98,6 +103,28 @@ impl TaskHead {
             self.sched_data.store(0, Relaxed);
             self.reserved[RESTRICTION].store(0, Relaxed);
             self.reserved[RESTRICTED_ARCHS].store(0, Relaxed);
+            self.restore_priority();
+        }
+    }
+
+    /// Sets the priority for the components below. The first change notes what the application gave, so that a task
+    /// whose priority nobody changes pays nothing.
+    #[inline]
+    pub fn set_priority(&self, priority: i32) {
+        if self.reserved[GIVEN_PRIORITY].load(Relaxed) == 0 {
+            let given = self.priority.load(Relaxed).cast_unsigned();
+            self.touched.store(self.touched.load(Relaxed) | SET, Relaxed);
+            self.reserved[GIVEN_PRIORITY].store(GIVEN | u64::from(given), Relaxed);
+        }
+        self.priority.store(priority, Relaxed);
+    }
+
+    /// Sets the priority that the application gave, if a component changed it.
+    pub fn restore_priority(&self) {
+        let given = self.reserved[GIVEN_PRIORITY].load(Relaxed);
+        if given & GIVEN != 0 {
+            self.reserved[GIVEN_PRIORITY].store(0, Relaxed);
+            self.priority.store((given as u32).cast_signed(), Relaxed);
         }
     }
 

@@ -351,14 +351,18 @@ impl LiveTree {
     }
 
     /// Notifies the components of an installed tree of their workers, hands them what others left, and pushes the
-    /// tasks. The caller is alone.
+    /// tasks, with the priorities that the application gave: components of the other tree may have changed them. The
+    /// caller is alone.
     fn take_over(&self, tasks: &[&'static Slot], left: &[(NodeId, Vec<u8>)], members_changed: &dyn Fn()) {
         self.fallback.set_members(self.members());
         self.straight_back.set(self.saves);
         members_changed();
         self.notify_change_workers();
         left.iter().for_each(|(node, state)| self.import(&self.nodes[node.index()], state));
-        tasks.iter().for_each(|slot| self.push(slot, None, None));
+        for slot in tasks {
+            slot.head().restore_priority();
+            self.push(slot, None, None);
+        }
     }
 
     /// Why the tree, of which a node is quarantined, is given up.

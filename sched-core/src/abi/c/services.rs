@@ -318,7 +318,7 @@ unsafe extern "C" fn task_set(node: *const CNode, task: RawTask, what: u32, valu
     let inside = unsafe { inside(node) };
     let Some(head) = inside.and_then(|inside| own(inside, task, "task_set")) else { return };
     match what {
-        1 => head.priority.store((value as u32).cast_signed(), Relaxed),
+        1 => head.set_priority((value as u32).cast_signed()),
         7 => head.predicted.store(value, Relaxed),
         8 => head.set_predicted_transfer(value),
         9 => head.implementation.store(u16::try_from(value).unwrap_or(u16::MAX), Relaxed),

@@ -375,6 +375,7 @@ impl Worker {
             body.rare = taken.rare;
         }
         // What a component decided about it is out of date.
+        head.restore_priority();
         head.predicted.store(u64::MAX, Relaxed);
         head.implementation.store(u16::MAX, Relaxed);
         core.ledger.restrict(head, &others);

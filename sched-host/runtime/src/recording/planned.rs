@@ -143,6 +143,8 @@ impl Planned {
         let DraftTask { job, name, only, turns, priority, sched_data, footprint, restriction, .. } = task;
         let (facts, head) = (Arc::clone(job.facts()), place.slot.head());
         let (archs, width) = (facts.archs.bits(), facts.width);
+        // What components wrote about the last task in this place is not restored later.
+        head.reset();
         head.codelet.store(facts.number, Relaxed);
         head.footprint.store(footprint, Relaxed);
         priority.inspect(|priority| head.priority.store(*priority, Relaxed));
