@@ -135,6 +135,7 @@ fn parts(plan: &TreePlan, registry: &Registry) -> Vec<Part> {
             component: Unplaced::new(registered.build(&node.params).expect("the parameters were checked"), None),
             name: node.info.name.clone(),
             plugin: node.plugin.clone(),
+            params: node.params.clone(),
             path: node.path.clone(),
             object: node.place.clone(),
             children: node

@@ -26,14 +26,18 @@ struct Learner {
     pushed: AtomicU64,
     /// Numbers of workers that it was told of.
     told: Mutex<Vec<usize>>,
+    label: i64,
 }
 
 impl Build for Learner {
-    const INFO: Info =
-        Info::new("learner", Family::FlowControl, "Learns.").storage(Storage::Unbounded).pulled_only().keeps_state();
+    const INFO: Info = Info::new("learner", Family::FlowControl, "Learns.")
+        .storage(Storage::Unbounded)
+        .pulled_only()
+        .keeps_state()
+        .params(const { &[Param::int("label", 0, "what it says of itself")] });
 
-    fn build(_params: &Params) -> Result<Self, BuildError> {
-        Ok(Learner::default())
+    fn build(params: &Params) -> Result<Self, BuildError> {
+        Ok(Learner { label: params.int("label")?, ..Learner::default() })
     }
 }
 
@@ -62,6 +66,7 @@ impl Component for Learner {
         report.fact("tasks", self.tasks.lock().len());
         report.fact("pushed", self.pushed.load(Relaxed));
         report.fact("told", format!("{:?}", *self.told.lock()));
+        report.fact("label", self.label);
     }
 }
 
@@ -207,6 +212,30 @@ fn children_and_parents_are_added_and_removed_while_tasks_run() {
         };
         context.edit(&edit).expect("it fits");
     }
+    context.wait_all().expect("every task runs");
+    runs.assert_once(TREE);
+}
+
+#[test]
+fn a_component_with_other_parameters_takes_a_place_itself() {
+    // Unchecked, since the learners are two queues without anything between.
+    let offers = vec![Offer::of::<Learner>(), Offer::of::<Fragile>()];
+    let runtime = stock::builder(stock::EAGER, 1, offers).unchecked().build().expect("it starts");
+    let context = runtime.context("living").policy_value(policy(TREE)).workers([0]).build().expect("it fits");
+    let hold = Hold::new(&runtime);
+    let held = hold.worker();
+    let runs = context.with(|| submit_chains(&runtime, 30));
+    // The new one stands where the other one stood, which has another place now.
+    let above = policy::Component::new("learner").set("label", Value::Int(5));
+    context.edit(&PolicyEdit::new().add_parent("learner", above)).expect("it fits");
+    let labels: Vec<String> = runtime
+        .survey()
+        .into_iter()
+        .filter_map(|node| node.facts.into_iter().find(|(name, _)| name == "label"))
+        .map(|(_, label)| label)
+        .collect();
+    assert_eq!(labels, ["5", "0"], "from the root downward");
+    drop(held);
     context.wait_all().expect("every task runs");
     runs.assert_once(TREE);
 }

@@ -28,6 +28,7 @@ fn over(
         component: Unplaced::new(component, None),
         name: name.to_owned(),
         plugin: "test".to_owned(),
+        params: Params::default(),
         path: name.to_owned(),
         object: String::new(),
         children,

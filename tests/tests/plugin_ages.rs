@@ -28,6 +28,7 @@ fn order(registry: &Registry) -> (Vec<u64>, Vec<Request>) {
         component: Unplaced::new(component, None),
         name: name.to_owned(),
         plugin: registered.plugin().to_string(),
+        params: Params::default(),
         path: name.to_owned(),
         object: String::new(),
         children,

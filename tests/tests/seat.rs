@@ -81,6 +81,7 @@ fn part<C: Build>(children: &[u32], worker: Option<u32>) -> Part {
         ),
         name: info.name.clone(),
         plugin: "test".to_owned(),
+        params: Params::default(),
         path: format!("{} {worker:?}", info.name),
         object: String::new(),
         children: children.iter().map(|child| (NodeId(*child), String::new())).collect(),

@@ -26,6 +26,7 @@ fn part<C: Build>(path: &str, params: &[(&str, Value)], children: &[u32], worker
         component: Unplaced::new(adapt(C::build(&values).expect("the parameters are sound")), None),
         name: C::INFO.name().to_owned(),
         plugin: "test".to_owned(),
+        params: Params::default(),
         path: path.to_owned(),
         object: String::new(),
         children: children.iter().map(|child| (NodeId(*child), String::new())).collect(),

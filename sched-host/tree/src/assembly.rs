@@ -410,6 +410,7 @@ fn nodes(
             component,
             component_name: part.name,
             plugin: part.plugin,
+            params: part.params,
         })
     };
     linked.map(node).collect()

@@ -72,7 +72,7 @@ use fallback::Fallback;
 use node::TreeNode;
 use parking_lot::Mutex;
 use sched_core::abi::wire::{NO_ID, RawWorker};
-use sched_core::{Arch, MemoryNode, Time, WorkerId, WorkerSet};
+use sched_core::{Arch, MemoryNode, Params, Time, WorkerId, WorkerSet};
 use sched_sync::gate::{Gate, Lane};
 use sched_sync::gated::Gated;
 use std::cell::Cell;
@@ -106,6 +106,8 @@ pub struct Part {
     pub name: String,
     /// Plugin that the component came from.
     pub plugin: String,
+    /// Parameters that it was built with.
+    pub params: Params,
     /// Name of the node, unique in the tree.
     pub path: String,
     /// Topology object that the node stands for; empty for none.

@@ -28,7 +28,7 @@ use sched_core::abi::extension::{
 use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
 use sched_core::abi::{ComponentObject, RawTask, TaskHead, WireHost};
-use sched_core::{Arch, Estimate, Family, LogLevel, MemoryNode, WorkerId};
+use sched_core::{Arch, Estimate, Family, LogLevel, MemoryNode, Params, WorkerId};
 use sched_text::hash::{self, mix};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -72,6 +72,7 @@ pub(super) struct TreeNode {
     pub(super) room: Room,
     pub(super) component_name: String,
     pub(super) plugin: String,
+    pub(super) params: Params,
     pub(super) children: Box<[NodeId]>,
     /// Each parent, with the number of this node among its children.
     pub(super) parents: Box<[ParentLink]>,
@@ -142,6 +143,7 @@ pub(super) struct NodeParts {
     pub(super) component: ComponentObject,
     pub(super) component_name: String,
     pub(super) plugin: String,
+    pub(super) params: Params,
     pub(super) empty_until_pushed: bool,
     pub(super) end_is_noted: bool,
     pub(super) stores_any_number: bool,
@@ -183,6 +185,7 @@ impl TreeNode {
             component: parts.component,
             component_name: parts.component_name,
             plugin: parts.plugin,
+            params: parts.params,
             words: words(places[id.index()].raw()),
             // Combined workers do not sleep: their members do.
             wake_routes: if teams.is_none() { WakeRoutes::new(&children, &places) } else { None },

@@ -22,8 +22,8 @@
 //!
 //! # Workers join or leave
 //!
-//! With the same policy, nodes of both trees correspond that have the same path, component and plugin. Where that
-//! component [keeps its state](sched_core::Info::keeps_state), it moves to the new tree with its tasks: it is not
+//! With the same policy, nodes of both trees correspond that have the same path, component, plugin and parameters: an
+//! edit may have put another one in a place. Where that component [keeps its state](sched_core::Info::keeps_state), it moves to the new tree with its tasks: it is not
 //! drained, and the ledger notes the new number of its node for each task. The component that was built for the new
 //! tree goes to the old one, and is dropped with it. A component with a task that no worker below it can execute any
 //! more does not stay: others may be able to. All other tasks move as above. A task that stays is not pushed, so
@@ -192,7 +192,8 @@ fn corresponding(old: &LiveTree, new: &LiveTree) -> Vec<Pair> {
         new.nodes.iter().filter(keeps).map(|node| (node.place().path(), node)).collect();
     let pair = |node: &TreeNode| {
         let next = by_path.get(node.place().path())?;
-        let same = (&node.component_name, &node.plugin) == (&next.component_name, &next.plugin);
+        let same =
+            (&node.component_name, &node.plugin, &node.params) == (&next.component_name, &next.plugin, &next.params);
         let failed = node.is_quarantined() || node.post.as_ref().is_some_and(|post| post.given_up().is_some());
         (same && !failed).then_some(Pair { old: node.id, new: next.id })
     };

@@ -2,7 +2,9 @@
 
 use super::*;
 use sched_core::abi::ComponentObject;
-use sched_core::{Child, Component, Mutex as Lock, Node, Push, Refusal, Refused, SharedSet, Task, TaskId, adapt};
+use sched_core::{
+    Child, Component, Mutex as Lock, Node, Params, Push, Refusal, Refused, SharedSet, Task, TaskId, adapt,
+};
 use std::collections::VecDeque;
 use std::sync::mpsc;
 use std::thread;
@@ -206,6 +208,7 @@ pub(crate) fn part(path: &str, component: ComponentObject, children: &[u32], wor
         component: Unplaced::new(component, None),
         name: "component".to_owned(),
         plugin: "test".to_owned(),
+        params: Params::default(),
         path: path.to_owned(),
         object: String::new(),
         children: children.iter().map(|child| (NodeId(*child), String::new())).collect(),

@@ -106,6 +106,7 @@ fn part(component: abi::ComponentObject, workers: WorkerSet, worker: Option<Work
         component: Unplaced::new(component, None),
         name: "component".to_owned(),
         plugin: "test".to_owned(),
+        params: Params::default(),
         path: worker.map_or_else(|| "root".to_owned(), |worker| worker.to_string()),
         object: String::new(),
         children: children.map(|child| (NodeId(child), String::new())).collect(),

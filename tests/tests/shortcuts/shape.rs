@@ -80,6 +80,7 @@ impl Maker {
             component: Unplaced::new(component.build(&params).expect("the parameters are sound"), None),
             name: name.to_owned(),
             plugin: "test".to_owned(),
+            params: Params::default(),
             path: format!("{} {name}", id.0),
             object: String::new(),
             children: Vec::new(),

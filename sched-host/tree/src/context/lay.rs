@@ -98,6 +98,7 @@ pub fn build_parts(plan: &TreePlan, registry: &Registry) -> Result<Vec<Part>, Fi
                 component: Unplaced::new(component, registered.is_attended().then(post)),
                 name: name.clone(),
                 plugin: node.plugin.clone(),
+                params: node.params.clone(),
                 path: node.path.clone(),
                 object: node.place.clone(),
                 children: node

@@ -101,6 +101,7 @@ fn part(
         component: Unplaced::new(component, None),
         name: "tried".to_owned(),
         plugin: String::new(),
+        params: Params::default(),
         path: worker.map_or_else(|| "tried".to_owned(), |worker| format!("leaf {}", worker.0)),
         object: String::new(),
         children,
