@@ -116,9 +116,10 @@ impl Room {
         let _ = self.trials.fetch_update(Relaxed, Relaxed, fewer);
     }
 
-    /// Lets the component be called for every task from now on. It has not done what it declares.
-    pub(super) fn distrust(&self) {
+    /// Lets the component be called for every task from now on, also if it is taken for full at the moment.
+    fn distrust(&self) {
         self.trials.store(FOR_EVER, Relaxed);
+        self.is_full.store(false, Release);
     }
 
     /// Notes that a child is full, or not.
@@ -149,6 +150,19 @@ impl LiveTree {
     /// Forgets who is full: components were exchanged, or gave up their tasks. The caller is alone.
     pub(super) fn forget_room(&self) {
         self.nodes.iter().for_each(|node| node.room.forget());
+    }
+
+    /// Heeds no report of this node any more, nor the last one: it has not done what it declares.
+    pub(super) fn distrust(&self, node: &TreeNode) {
+        node.room.distrust();
+        self.note_at_parents(node, false);
+    }
+
+    /// Notes where parents look that a node is full, or not.
+    fn note_at_parents(&self, node: &TreeNode, is_full: bool) {
+        for link in &node.parents {
+            self.nodes[link.parent.index()].room.note_child(link.child, is_full);
+        }
     }
 
     /// Why the component should refuse the next push, if it is on trial.
@@ -224,10 +238,7 @@ extern "C" fn note(call: CallRef<'_>, node: u32, has_room: bool) {
     let tree = call.tree;
     let Some(node) = tree.nodes.get(node as usize).filter(|node| node.shared.is_none()) else { return };
     let is_full = node.room.report(!has_room, call.on_trial.get() == Some(node.id));
-    // Who is not trusted any more may have been taken for full before.
-    for link in &node.parents {
-        tree.nodes[link.parent.index()].room.note_child(link.child, is_full);
-    }
+    tree.note_at_parents(node, is_full);
 }
 
 extern "C" fn of_child(call: CallRef<'_>, node: u32, child: u32) -> bool {

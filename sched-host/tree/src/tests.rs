@@ -408,3 +408,35 @@ fn what_is_taken_back_from_several_components_runs_in_the_order_of_submission() 
     assert_eq!(pull_all(&tree, 0), [4, 0, 1, 2, 3], "the last one found nobody to hold it");
     assert!(tree.faults().iter().all(|fault| matches!(fault.kind, FaultKind::Panicked { rehomed: 2, .. })));
 }
+
+/// Says that it has no room, and takes the task.
+struct Boastful(Keeper);
+
+impl Component for Boastful {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        node.note_room(false);
+        self.0.push_task(node, task)
+    }
+
+    fn pull_task(&self, node: Node<'_>, to: Child) -> Option<Task> {
+        self.0.pull_task(node, to)
+    }
+}
+
+#[test]
+fn who_is_not_trusted_any_more_is_not_taken_for_full_either() {
+    let ledger = Arc::new(Ledger::new());
+    let mut deal = part("deal", adapt(Deal), &[1], &[0]);
+    deal.claims.forwards_push = true;
+    let parts = vec![deal, part("boastful", adapt(Boastful(Keeper::default())), &[], &[0])];
+    let tree = assemble(parts, &facts(&[Arch::CPU]), &ledger);
+    let slots = tasks(&ledger, 3);
+    let is_full = || tree.live.inside(lane_of(None), |live| [0, 1].map(|node: usize| live.is_full(&live.nodes[node])));
+    tree.push(slots[0], None, None);
+    assert_eq!(is_full(), [true, true], "it says so, and nobody above stores anything");
+    tree.live.inside(lane_of(None), |live| live.distrust(&live.nodes[1]));
+    assert_eq!(is_full(), [false, false]);
+    tree.push(slots[1], None, None);
+    assert_eq!((is_full(), tree.fallen_back()), ([false, false], 0), "nor is what it says heeded");
+    assert_eq!(pull_all(&tree, 0), [0, 1]);
+}

@@ -321,7 +321,7 @@ impl Testimony<'_> {
 #[cold]
 pub(super) fn note_lie(call: &Call<'_>, node: &TreeNode, declaration: Declaration, method: Method) {
     if matches!(declaration, Declaration::NoRoom | Declaration::StoresNothing | Declaration::ForwardsPush) {
-        node.room.distrust();
+        call.tree.distrust(node);
     }
     if node.health.lies.add(declaration, method) {
         call.tree.note(call, node, NoteKind::Fault, || declaration.describe(method, 1));
