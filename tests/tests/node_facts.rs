@@ -117,6 +117,49 @@ fn ends_below_are_taken_as_the_earliest_or_on_average() {
     assert_eq!(ends, (Time::from_nanos(10), Time::from_nanos(20)));
 }
 
+/// Asks for the ends of workers, some of which do not exist.
+struct Asking;
+
+impl Build for Asking {
+    const INFO: Info = Info::new("asking", Family::SpecialPurpose, "Asks.").forwards_push();
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(Asking)
+    }
+}
+
+impl Component for Asking {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let ends = [0, 1, 99].map(WorkerId).map(|worker| (node.worker_busy_until(worker), node.worker_free_at(worker)));
+        assert!(ends[..2].iter().all(|(busy, free)| busy.is_some() && free.is_some()), "{ends:?}");
+        assert_eq!(ends[2], (None, None), "there is no such worker");
+        match node.children().next() {
+            Some(child) => node.push_to(child, task),
+            None => Err(Refused::new(task, Refusal::NoWorker)),
+        }
+    }
+}
+
+#[test]
+fn a_worker_that_does_not_exist_has_no_end() {
+    let rig = Rig::new(Asking).workers(2);
+    rig.push(rig.task().make()).expect("the child takes it");
+    let tree = r#"asking { fifo { eager { each "worker" { worker } } } }"#;
+    let runtime = stock::builder(tree, 2, vec![Offer::of::<Asking>()]).build().expect("the policy is valid");
+    let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
+    runtime.task(&nothing, ()).submit().expect("the task is sound");
+    runtime.wait_all().expect("it runs");
+    assert_eq!(runtime.faults(), []);
+    let ms = Duration::from_millis(1);
+    let graph = sched_host::graph::generate::independent(1, ms);
+    let outcome = sched_host::sim::Simulation::new(graph, sched_host::sim::Platform::flat(2, ms))
+        .policy_value(stock::policy(tree))
+        .registry(stock::registry(vec![Offer::of::<Asking>()]))
+        .run()
+        .expect("it runs");
+    assert_eq!(outcome.faults, []);
+}
+
 #[test]
 fn distances_are_reported_by_hosts_that_know_them() {
     let distance = |node: Node<'_>, _: &Task| node.worker_distance(WorkerId(2), WorkerId(0));

@@ -125,10 +125,10 @@ impl Named for WorkerDistance {
 #[derive(StableAbi)]
 pub struct HostTimes {
     /// Expected end of what the worker executes now; in the past or 0 when it executes nothing of known length;
-    /// [`NO_TIME`] when the host keeps no such records.
+    /// [`NO_TIME`] when the host keeps no such records, and for a worker that does not exist.
     pub busy_until: extern "C" fn(call: CallRef<'_>, worker: u32) -> u64,
     /// Expected time at which the worker finishes all tasks queued for it in leaves too, never earlier than now;
-    /// [`NO_TIME`] when the host keeps no such records.
+    /// [`NO_TIME`] when the host keeps no such records, and for a worker that does not exist.
     pub free_at: extern "C" fn(call: CallRef<'_>, worker: u32) -> u64,
     /// Reports the total expected length, in nanoseconds, of the tasks queued at `node`, replacing the previous report.
     pub note_queued: extern "C" fn(call: CallRef<'_>, node: u32, nanos: u64),

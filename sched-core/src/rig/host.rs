@@ -4,7 +4,7 @@ use super::hop::Hop;
 use super::ledger::{Breach, Holder, Ledger};
 use super::scene::{Changing, Scene};
 use crate::abi::ComponentObject;
-use crate::abi::extension::RawExtension;
+use crate::abi::extension::{NO_TIME, RawExtension};
 use crate::abi::fake::{Books, Call, Distances, call_of, offer, with_node};
 use crate::abi::host::WireHost;
 use crate::abi::task::RawTask;
@@ -347,7 +347,7 @@ impl Books for FakeHost {
     fn busy_until(&self, worker: u32) -> u64 {
         let changing = self.changing.lock();
         let until = |worker| changing.busy.get(&worker).map_or(0, |until| until.as_nanos());
-        self.members(worker).into_iter().map(until).max().unwrap_or(0)
+        self.members(worker).into_iter().map(until).max().unwrap_or(NO_TIME)
     }
 
     fn free_at(&self, worker: u32) -> u64 {
@@ -360,7 +360,7 @@ impl Books for FakeHost {
             let waiting = elsewhere.saturating_add(if leaf.contains(&worker) { here } else { 0 });
             busy.saturating_add(waiting)
         };
-        self.members(worker).into_iter().map(free_at).max().unwrap_or(now)
+        self.members(worker).into_iter().map(free_at).max().unwrap_or(NO_TIME)
     }
 
     fn note_queued(&self, nanos: u64) {

@@ -119,7 +119,7 @@ impl Services for ThreadBackend {
     }
 
     fn busy_until(&self, worker: WorkerId) -> Option<Time> {
-        Some(self.times.busy_until(worker, || self.now()))
+        self.times.busy_until(worker, || self.now())
     }
 
     fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {

@@ -24,10 +24,11 @@ pub(super) static ENDS: HostEnds = HostEnds { below: ends_below };
 pub(super) static TEAMS: HostTeams = HostTeams { size, member, load };
 
 impl LiveTree {
-    /// Maximum of `of` over the members of a worker; `None` if it is unknown for one of them.
+    /// Maximum of `of` over the members of a worker; `None` if it is unknown for one of them, or there is no such worker.
     fn latest(&self, worker: u32, of: impl Fn(WorkerId) -> Option<Time>) -> Option<Time> {
         match self.teams.of(WorkerId(worker)) {
             None => of(WorkerId(worker)),
+            Some([]) => None,
             Some(team) => team.iter().map(|member| of(*member)).try_fold(Time::ZERO, |end, next| Some(end.max(next?))),
         }
     }

@@ -25,7 +25,7 @@ pub trait Services: Send + Sync {
     }
 
     /// Expected time when a simple worker is done with its current task; in the past if that has no expected length.
-    /// `None` if expected ends are not kept: leaves then estimate them.
+    /// `None` if expected ends are not kept, when leaves estimate them, and for a worker that does not exist.
     fn busy_until(&self, worker: WorkerId) -> Option<Time> {
         let _ = worker;
         None

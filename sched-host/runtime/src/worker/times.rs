@@ -54,14 +54,14 @@ impl Times {
     }
 
     /// Expected time when the worker is done with its current task, and with the teams that wait for it; in the past if
-    /// there are none.
-    pub(crate) fn busy_until(&self, worker: WorkerId, now: impl FnOnce() -> Time) -> Time {
-        let Some(book) = self.workers.get(worker.index()) else { return Time::ZERO };
+    /// there are none. `None` for a worker that does not exist.
+    pub(crate) fn busy_until(&self, worker: WorkerId, now: impl FnOnce() -> Time) -> Option<Time> {
+        let book = self.workers.get(worker.index())?;
         let end = Time::from_nanos(book.start.load(Relaxed).saturating_add(book.length.load(Relaxed)));
-        match book.teams.load(Relaxed) {
+        Some(match book.teams.load(Relaxed) {
             0 => end,
             teams => end.max(now()) + Duration::from_nanos(teams),
-        }
+        })
     }
 
     /// Start of its current task, if that has an expected length.
@@ -106,7 +106,8 @@ mod tests {
     #[test]
     fn hooks_keep_start_length_and_end() {
         let times = Times::new(2);
-        let busy = |now| times.busy_until(WorkerId(0), || Time::from_nanos(now)).as_nanos();
+        let busy =
+            |now| times.busy_until(WorkerId(0), || Time::from_nanos(now)).expect("there is such a worker").as_nanos();
         assert_eq!((busy(5), times.since(WorkerId(0))), (0, None));
         times.pre_exec(WorkerId(0), Time::from_nanos(100), 40);
         assert_eq!((busy(110), times.since(WorkerId(0))), (140, Some(Time::from_nanos(100))));
@@ -116,6 +117,7 @@ mod tests {
         assert_eq!((busy(150), times.since(WorkerId(0))), (180, None));
         times.joined_team(WorkerId(0), 30);
         assert_eq!(busy(150), 0);
-        assert_eq!(times.busy_until(WorkerId(1), || unreachable!("nobody asks the time")), Time::ZERO);
+        let of = |worker| times.busy_until(WorkerId(worker), || unreachable!("nobody asks the time"));
+        assert_eq!((of(1), of(2)), (Some(Time::ZERO), None), "there are two");
     }
 }
