@@ -341,7 +341,9 @@ pub trait Driver: Send + Sync + Sized + 'static {
     /// The operation failed, or the device is lost.
     fn poll(&self, device: DeviceNumber, token: Token) -> Result<Option<Finished>, DriverError>;
 
-    /// Waits for the end of an operation, without using the processor where the vendor's library allows that.
+    /// Waits for the end of an operation, without using the processor where the vendor's library allows that. An error
+    /// ends it too: the host then lets others use what it copied from and to, so a driver that cannot wait goes on
+    /// asking.
     ///
     /// # Errors
     /// The operation failed, or the device is lost.

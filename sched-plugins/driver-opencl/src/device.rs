@@ -30,6 +30,8 @@ use std::collections::HashSet;
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 use std::sync::{Mutex, PoisonError, RwLock};
+use std::thread;
+use std::time::Duration;
 
 /// Number of queues: one for kernels, one for copies.
 const QUEUES: usize = 2;
@@ -42,6 +44,9 @@ const ENDED: Token = Token(0);
 
 /// Status of a command that has ended well (`CL_COMPLETE`).
 const COMPLETE: cl_int = 0;
+
+/// Time between two looks at an operation that cannot be waited for.
+const ASKS_EVERY: Duration = Duration::from_micros(50);
 
 /// Taken for writing by who has the vendor's compiler run, and for reading by who launches what is compiled: PoCL 3.1
 /// does not come back where several threads compile at once, and compiles a kernel when it is first launched with a
@@ -252,12 +257,14 @@ impl sched_core::driver::Device for Device {
         if token == ENDED {
             return Ok(Finished::default());
         }
-        // Says that a command failed, which `poll` says more precisely.
-        let waited = wait_for_events(&[token.0 as cl_event]);
-        match (self.poll(token)?, waited) {
-            (Some(finished), _) => Ok(finished),
-            (None, Err(status)) => Err(error("clWaitForEvents", status)),
-            (None, Ok(())) => Err(DriverError::new(DriverErrorKind::Other, "clWaitForEvents did not wait")),
+        // Says that a command failed, which `poll` says more precisely; or that it cannot wait, as without memory. The
+        // command is under way then, and the host would take an error for its end.
+        let _ = wait_for_events(&[token.0 as cl_event]);
+        loop {
+            if let Some(finished) = self.poll(token)? {
+                return Ok(finished);
+            }
+            thread::sleep(ASKS_EVERY);
         }
     }
 
