@@ -3,11 +3,11 @@
 
 use proptest::prelude::*;
 use sched_core::WorkerId;
-use sched_host::runtime::{Outcome, Recording, Runtime, TaskRef, WorkerStats};
+use sched_host::runtime::{Codelet, Outcome, Recording, RunError, Runtime, TaskRef, WorkerStats};
 use sched_tests::stock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 const STEALING: &str = "work-stealing { each \"worker\" { worker } }";
@@ -25,8 +25,8 @@ struct Scene {
     runs: Vec<AtomicUsize>,
     /// Whether a task ran before one that it waits for.
     is_wrong: AtomicBool,
-    /// The task that is held up in the next replay: it says on which worker, and waits.
-    held: Mutex<Option<Held>>,
+    /// The tasks that are held up in the next replay: each says on which worker, and waits.
+    held: Mutex<Vec<Held>>,
     /// The task that fails.
     fails: Option<usize>,
 }
@@ -34,7 +34,7 @@ struct Scene {
 impl Scene {
     fn new(after: Vec<Vec<usize>>) -> Scene {
         let runs = after.iter().map(|_| AtomicUsize::new(0)).collect();
-        Scene { after, runs, is_wrong: AtomicBool::new(false), held: Mutex::new(None), fails: None }
+        Scene { after, runs, is_wrong: AtomicBool::new(false), held: Mutex::default(), fails: None }
     }
 
     /// Four columns, of which all but the first exchange values with their neighbours.
@@ -50,7 +50,10 @@ impl Scene {
     }
 
     fn run(&self, task: usize, worker: WorkerId) {
-        let held = self.held.lock().expect("nobody panics").take_if(|(held, ..)| *held == task);
+        let held = {
+            let mut held = self.held.lock().expect("nobody panics");
+            held.iter().position(|(held, ..)| *held == task).map(|at| held.swap_remove(at))
+        };
         if let Some((_, begins, goes_on)) = held {
             begins.send(worker).expect("the test listens");
             let _ = goes_on.recv_timeout(PATIENCE);
@@ -66,7 +69,7 @@ impl Scene {
     /// Holds a task of the next replay up. Returns where it says that it has begun, and what lets it go on.
     fn hold(&self, task: usize) -> (Receiver<WorkerId>, Sender<()>) {
         let ((begins, begun), (go_on, goes_on)) = (channel(), channel());
-        *self.held.lock().expect("nobody panics") = Some((task, begins, goes_on));
+        self.held.lock().expect("nobody panics").push((task, begins, goes_on));
         (begun, go_on)
     }
 
@@ -102,13 +105,17 @@ fn finish(runtime: &Runtime, replay: TaskRef) -> Outcome {
     runtime.wait(replay).expect("every task runs")
 }
 
-/// Waits until all tasks but those of the first column have run.
-fn wait_for_others(scene: &Scene) {
+/// Waits until all tasks but those of the first column have run. Returns whether they have.
+fn others_run(scene: &Scene) -> bool {
     let began = std::time::Instant::now();
-    while scene.runs.iter().enumerate().any(|(task, runs)| !task.is_multiple_of(4) && runs.load(SeqCst) == 0) {
-        assert!(began.elapsed() < PATIENCE, "nobody takes what waits for a busy worker");
+    let is_left = |(task, runs): (usize, &AtomicUsize)| !task.is_multiple_of(4) && runs.load(SeqCst) == 0;
+    while scene.runs.iter().enumerate().any(is_left) {
+        if began.elapsed() > PATIENCE {
+            return false;
+        }
         std::thread::yield_now();
     }
+    true
 }
 
 #[test]
@@ -133,7 +140,7 @@ fn others_take_what_waits_at_home_with_a_busy_worker() {
         let (begun, go_on) = scene.hold(4);
         let replay = runtime.replay(&recording).expect("it does not run");
         begun.recv().expect("it begins");
-        wait_for_others(&scene);
+        assert!(others_run(&scene), "nobody takes what waits for a busy worker");
         drop(go_on);
         assert_eq!(finish(&runtime, replay), Outcome::Done);
         scene.assert_each_ran(1);
@@ -157,10 +164,9 @@ fn what_waits_at_home_is_run_when_its_worker_leaves_the_context() {
     }
 }
 
-#[test]
-fn what_waits_at_home_is_run_when_workers_come_to_a_context_that_has_lost_all() {
-    let runtime = stock::runtime(STEALING, 2);
-    // Of the second four, which are ready at once, each worker has one: the others wait.
+/// A replay of which two of four tasks wait at home, since the workers are held up in the other two. Returns what lets
+/// these go on.
+fn two_of_four_wait(runtime: &Runtime) -> (Recording, TaskRef, Arc<AtomicBool>) {
     let ((begins, begun), goes_on) = (channel(), Arc::new(AtomicBool::new(false)));
     let (begins, go_on) = (Mutex::new(begins), Arc::clone(&goes_on));
     let run = runtime.codelet::<(), bool>("run").cpu("run", move |context, ()| {
@@ -180,6 +186,13 @@ fn what_waits_at_home_is_run_when_workers_come_to_a_context_that_has_lost_all() 
     let recording = recording.expect("the tasks are sound");
     let replay = runtime.replay(&recording).expect("it does not run");
     (0..2).for_each(|_| begun.recv_timeout(PATIENCE).expect("both workers have one"));
+    (recording, replay, go_on)
+}
+
+#[test]
+fn what_waits_at_home_is_run_when_workers_come_to_a_context_that_has_lost_all() {
+    let runtime = stock::runtime(STEALING, 2);
+    let (_recording, replay, go_on) = two_of_four_wait(&runtime);
     let context = runtime.default_context();
     context.remove_workers([0, 1]).expect("all may leave");
     let sleeps = || runtime.stats().iter().map(|worker| worker.sleeps).collect::<Vec<u64>>();
@@ -191,6 +204,71 @@ fn what_waits_at_home_is_run_when_workers_come_to_a_context_that_has_lost_all() 
     }
     context.add_workers([0, 1]).expect("there are these workers");
     assert_eq!(finish(&runtime, replay), Outcome::Done);
+}
+
+#[test]
+fn the_report_of_a_stall_counts_what_waits_at_home() {
+    let runtime = stock::builder(STEALING, 2, Vec::new()).quiet_period(Duration::from_millis(40));
+    let runtime = runtime.build().expect("it starts");
+    let (_recording, replay, go_on) = two_of_four_wait(&runtime);
+    let context = runtime.default_context();
+    context.remove_workers([0, 1]).expect("all may leave");
+    go_on.store(true, SeqCst);
+    let Err(RunError::Stalled(report)) = runtime.wait_all() else { panic!("nobody runs the rest") };
+    assert_eq!((report.unfinished, report.at_home), (3, 2), "{report}");
+    assert!(report.to_string().contains("2 at home with workers"), "{report}");
+    context.add_workers([0, 1]).expect("there are these workers");
+    assert_eq!(finish(&runtime, replay), Outcome::Done);
+}
+
+/// A replay in which each of two workers is held up, so that the tasks after those of the first column are not ready or
+/// wait at home. Returns what lets both go on.
+fn hold_both(runtime: &Runtime, scene: &Arc<Scene>, recording: &Recording) -> (TaskRef, [Sender<()>; 2]) {
+    let held = [4, 7].map(|task| scene.hold(task));
+    let replay = runtime.replay(recording).expect("it does not run");
+    let go_on = held.map(|(begun, go_on)| {
+        begun.recv_timeout(PATIENCE).expect("it begins");
+        go_on
+    });
+    (replay, go_on)
+}
+
+#[test]
+fn what_waits_at_home_takes_turns_with_the_tasks_of_a_context_that_comes() {
+    let runtime = stock::runtime(STEALING, 2);
+    let scene = Arc::new(Scene::columns(50));
+    let recording = scene.record(&runtime, 0);
+    let (replay, [first, other]) = hold_both(&runtime, &scene, &recording);
+    let policy = stock::policy(STEALING);
+    let second = runtime.context("second").policy_value(policy).workers([0, 1]).build().expect("it fits");
+    // Each of its tasks submits another one, so that the worker that is not held up always has one.
+    let goes_on = Arc::new(AtomicBool::new(true));
+    let (is_on, next) = (Arc::clone(&goes_on), Arc::new(OnceLock::<Codelet<(), ()>>::new()));
+    let again = Arc::clone(&next);
+    let run = runtime.codelet::<(), ()>("other").cpu("other", move |call, ()| {
+        if is_on.load(SeqCst) {
+            let run = again.get().expect("it was set before the first one");
+            call.submitter().task(run, ()).submit().expect("the task is sound");
+        }
+    });
+    let run = next.get_or_init(|| run.build());
+    (0..4).for_each(|_| _ = runtime.task(run, ()).context(&second).submit().expect("the task is sound"));
+    drop(other);
+    let have_run = others_run(&scene);
+    goes_on.store(false, SeqCst);
+    assert!(have_run, "what waits at home has its turn");
+    drop(first);
+    assert_eq!(finish(&runtime, replay), Outcome::Done);
+    runtime.wait_all().expect("every task runs");
+    scene.assert_each_ran(1);
+    second.delete().expect("nothing is left");
+    // Later replays leave tasks again.
+    let so_far = at_home(&runtime);
+    for _ in 0..20 {
+        let replay = runtime.replay(&recording).expect("it does not run");
+        assert_eq!(finish(&runtime, replay), Outcome::Done);
+    }
+    assert!(at_home(&runtime) > so_far);
 }
 
 #[test]

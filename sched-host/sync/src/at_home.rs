@@ -93,6 +93,16 @@ impl Count {
         true
     }
 
+    /// Where the task, which waits for others at first, is in a round.
+    #[must_use]
+    pub fn whereabouts(&self, round: Round) -> Whereabouts {
+        match self.0.load(Relaxed) {
+            seen if seen == round.ready() => Whereabouts::Left,
+            seen if seen & PARITY == round.parity() => Whereabouts::Taken,
+            _ => Whereabouts::Waits,
+        }
+    }
+
     /// Takes the task, which waits for `links` others, if it is ready. What its predecessors did is seen then.
     #[inline]
     fn take(&self, round: Round, links: impl FnOnce() -> u32) -> Seen {
@@ -105,6 +115,17 @@ impl Count {
             Err(_) => Seen::Taken,
         }
     }
+}
+
+/// Where a task is in a round.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Whereabouts {
+    /// It waits for others.
+    Waits,
+    /// It is ready, and waits at home.
+    Left,
+    /// Somebody has taken it.
+    Taken,
 }
 
 /// What became of an attempt to take a task.

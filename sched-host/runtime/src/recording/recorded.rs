@@ -16,13 +16,25 @@ use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{fetch_ahead, fetch_to_write};
 use sched_graph::{AccessMode, ContextId};
-use sched_sync::at_home::{Count, Shelf};
+use sched_sync::at_home::{Count, Round, Shelf, Whereabouts};
 use sched_sync::unasked::Unasked;
-use sched_tree::Slot;
+use sched_tree::{Phase, Slot};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Arc, Weak};
+
+/// The slot of the entry of a recording that waits for its turn, or does not run.
+pub(super) const NOT_LAUNCHED: u32 = u32::MAX;
+
+/// Numbers of tasks of a replay in progress that have not entered a tree.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct NotEntered {
+    /// Those that wait for others.
+    pub(crate) waiting: u64,
+    /// Those that wait at home.
+    pub(crate) at_home: u64,
+}
 
 /// The shared part of a recording.
 pub(crate) struct Recorded {
@@ -132,7 +144,7 @@ impl Recorded {
             context: AtomicU32::new(NO_CONTEXT),
             priority: AtomicU32::new(0),
             left: CachePadded::new(SinksLeft::new(0)),
-            entry: AtomicU32::new(0),
+            entry: AtomicU32::new(NOT_LAUNCHED),
             failed: Mutex::default(),
             unasked: Unasked::default(),
             is_cancelled: AtomicBool::new(false),
@@ -238,6 +250,22 @@ impl Recorded {
             };
             capture.note_submitted(submission, &mut |visitor| job.visit(visitor));
         }
+    }
+
+    /// Counts the tasks that have not entered a tree, for a report.
+    pub(crate) fn not_entered(&self) -> NotEntered {
+        let (round, launched) = (Round(self.round.load(Acquire)), self.entry.load(Relaxed) != NOT_LAUNCHED);
+        let mut counted = NotEntered::default();
+        // Others are counted by their phases, also those that wait where the program follows all tasks.
+        for (task, count) in self.tasks.iter().zip(&self.counts).filter(|(task, _)| task.slot.phase() == Phase::Free) {
+            match (task.waits, count.whereabouts(round)) {
+                (0, _) => counted.waiting += u64::from(!launched),
+                (_, Whereabouts::Waits) => counted.waiting += 1,
+                (_, Whereabouts::Left) => counted.at_home += 1,
+                (_, Whereabouts::Taken) => {}
+            }
+        }
+        counted
     }
 
     /// Sets up what components see of a task.

@@ -1,7 +1,7 @@
 //! How the tasks of a recording run.
 
 use super::planned::{Planned, Replayed};
-use super::recorded::Recorded;
+use super::recorded::{NOT_LAUNCHED, Recorded};
 use super::{Recording, ReplayError};
 use crate::context::{ContextCore, current};
 use crate::core::{Core, TaskPlace};
@@ -299,6 +299,7 @@ impl Core {
             self.at_home.fetch_sub(1, SeqCst);
         }
         self.replays.lock().retain(|other| !std::ptr::eq(&**other, recorded));
+        recorded.entry.store(NOT_LAUNCHED, Relaxed);
         let outcome = recorded.failed.lock().take().map_or(Outcome::Done, Outcome::Cancelled);
         recorded.close_standing(self, scratch);
         // Before the entry ends: whoever waits for it may replay again.

@@ -108,6 +108,9 @@ pub struct StallReport {
     pub unfinished: u64,
     /// Unfinished tasks that wait for other tasks.
     pub waiting: u64,
+    /// Unfinished tasks of replays that are ready and [wait at home](sched_core::Info::waits_at_home), outside of the
+    /// tree.
+    pub at_home: u64,
     /// Guards of data that the program holds. Each counts as unfinished.
     pub guards: Vec<HeldGuard>,
     /// Number of [leases](crate::Lease) that have not ended. Each counts as unfinished.
@@ -173,11 +176,11 @@ impl fmt::Display for StallReport {
         let left = task_count(self.unfinished);
         let are = if self.unfinished == 1 { "is" } else { "are" };
         writeln!(f, "the run has stalled: nothing moved for {quiet:.1?}, {left} {are} left")?;
-        writeln!(
-            f,
-            "  {in_tree} are in the tree, {} wait for others, {} in the fallback store",
-            self.waiting, self.fallback
-        )?;
+        write!(f, "  {in_tree} are in the tree, ")?;
+        if self.at_home > 0 {
+            write!(f, "{} at home with workers, ", self.at_home)?;
+        }
+        writeln!(f, "{} wait for others, {} in the fallback store", self.waiting, self.fallback)?;
         for guard in &self.guards {
             writeln!(f, "  {guard}")?;
         }

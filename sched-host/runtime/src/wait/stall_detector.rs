@@ -100,6 +100,11 @@ fn report(core: &Core, quiet: Duration, overdue: Vec<OverdueCall>) -> StallRepor
             Phase::Free | Phase::Running => {}
         }
     }
+    let mut at_home = 0;
+    for replayed in core.replays.lock().iter().map(|recorded| recorded.not_entered()) {
+        waiting += replayed.waiting;
+        at_home += replayed.at_home;
+    }
     let workers = core.counters.iter().zip(&core.facts).enumerate().map(|(id, (counters, facts))| {
         let asleep = core.backend.sleep.sleeping().contains(id as u32);
         let doing = match (asleep, counters.executing.get()) {
@@ -131,6 +136,7 @@ fn report(core: &Core, quiet: Duration, overdue: Vec<OverdueCall>) -> StallRepor
         quiet_s: quiet.as_secs_f64(),
         unfinished: core.submitted().saturating_sub(core.finished()),
         waiting,
+        at_home,
         guards,
         leases,
         fallback,
