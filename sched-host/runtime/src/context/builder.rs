@@ -125,6 +125,7 @@ impl<'a> ContextBuilder<'a> {
             context.before.store(context.in_flight.counts().submitted, SeqCst);
         }
         context.in_flight.open();
+        core.leave_no_more();
         core.roster.renew();
         Ok(SchedContext::of(self.submitter, context))
     }

@@ -178,6 +178,9 @@ fn reshape(
     if let Some(config) = exchange(&context.tree, &context.config(), policy, change, lay, &renew)? {
         core.wake_for_what_waits_at_home(&config.workers);
         *context.config.lock() = config;
+        if core.leave_no_more() {
+            core.roster.renew();
+        }
     }
     Ok(())
 }

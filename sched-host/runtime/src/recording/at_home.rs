@@ -7,6 +7,11 @@
 //!
 //! A worker looks for tasks at home before it asks its tree. One that has nothing to do for a while takes those of
 //! others, and goes on with that as long as there are any; before it falls asleep it looks once more.
+//!
+//! A worker that comes to serve several contexts looks at home no more: its contexts take turns, and tasks outside of
+//! their trees would have none. Whoever changes a context ends that replays of these workers [leave](Core::leave_no_more)
+//! tasks, then shows that contexts have changed. Each worker that sees this puts into the tree what it or others have
+//! left: one that left a task before it knew sees the change afterwards.
 
 use super::homes::Lists;
 use super::recorded::Recorded;
@@ -116,6 +121,38 @@ impl Core {
             && context.tree.waits_at_home()
             && !recorded.homes.lists().is_empty()
             && context.with_workers(serve_no_other)
+    }
+
+    /// Leaves no more tasks to workers that serve several contexts now, or may be called by teams: they look elsewhere.
+    /// Called after each change of a context, under its lock; returns whether there were any.
+    pub(crate) fn leave_no_more(&self) -> bool {
+        let mut has_changed = false;
+        for recorded in self.replays.lock().iter().filter(|recorded| recorded.leaves.load(Acquire)) {
+            if !self.may_leave_tasks(self.roster.get(recorded.context_now()), recorded) {
+                recorded.leaves.store(false, Release);
+                has_changed = true;
+            }
+        }
+        has_changed
+    }
+
+    /// Schedules what waits at home in contexts of this worker, which serves several or may be called by a team. Each
+    /// worker does so once, when it learns that: what was left before, by itself too, takes its turn with other tasks.
+    #[cold]
+    pub(crate) fn schedule_what_was_left(&self, worker: WorkerId, scratch: &mut WorkerScratch) {
+        if self.at_home.load(SeqCst) == 0 {
+            return;
+        }
+        let replays = self.replays.lock().clone();
+        let is_served = |recorded: &Recorded| self.roster.get(recorded.context_now()).tree.serves(worker);
+        for recorded in replays.iter().filter(|recorded| recorded.waits_at_home() && is_served(recorded)) {
+            let round = Round(recorded.round.load(Acquire));
+            let lists = recorded.homes.lists();
+            while let Some(index) = recorded.steal(round, worker, &lists) {
+                self.start_planned(recorded, index, Some(worker), scratch);
+            }
+        }
+        self.settle(Some(worker), scratch);
     }
 
     /// Looks for a task that waits at home with this worker, of the recording of the last task that belonged to one.

@@ -67,6 +67,8 @@ pub(crate) struct Recorded {
     pub(super) round: AtomicU32,
     /// Whether tasks of the replay in progress [wait at home](super::at_home).
     pub(super) waits_at_home: AtomicBool,
+    /// Whether more of them are left there.
+    pub(super) leaves: AtomicBool,
     /// Priorities that tasks ask for.
     pub(super) priorities: Option<RangeInclusive<i32>>,
     /// Of the replay in progress: sequence of the first task, number of its context, priority of tasks that ask for
@@ -139,6 +141,7 @@ impl Recorded {
             shelves: core.facts.iter().map(|_| Shelf::default()).collect(),
             round: AtomicU32::new(0),
             waits_at_home: AtomicBool::new(false),
+            leaves: AtomicBool::new(false),
             priorities,
             first: AtomicU64::new(0),
             context: AtomicU32::new(NO_CONTEXT),

@@ -82,12 +82,17 @@ impl Submitter {
         let is_unasked = core.backend.memories.is_none() && !is_followed;
         recorded.unasked.begin(is_unasked);
         let are_equal = priority == 0 && recorded.priorities.as_ref().is_none_or(|asked| *asked == (0..=0));
-        if is_unasked && are_equal && core.may_leave_tasks(context, recorded) {
-            core.at_home.fetch_add(1, SeqCst);
-            recorded.waits_at_home.store(true, Release);
+        {
+            let mut replays = core.replays.lock();
+            // Who changes a context afterwards finds this replay, and may end that.
+            if is_unasked && are_equal && core.may_leave_tasks(context, recorded) {
+                core.at_home.fetch_add(1, SeqCst);
+                recorded.waits_at_home.store(true, Release);
+                recorded.leaves.store(true, Release);
+            }
+            // From now on it may be cancelled.
+            replays.push(Arc::clone(recorded));
         }
-        // From now on it may be cancelled.
-        core.replays.lock().push(Arc::clone(recorded));
         if context.ahead.is_attended() {
             core.announce_replay(context, recorded);
         }
@@ -164,7 +169,13 @@ impl Core {
 
     /// Starts a task that waits for nothing any more.
     #[inline]
-    fn start_planned(&self, recorded: &Recorded, index: u32, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
+    pub(super) fn start_planned(
+        &self,
+        recorded: &Recorded,
+        index: u32,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) {
         let planned = &recorded.tasks[index as usize];
         planned.fetch();
         recorded.set_up(index, planned);
@@ -261,7 +272,7 @@ impl Core {
     ) {
         // The last successor may end the replay, and the next one may be in another context.
         let (context, round) = (recorded.context_now(), Round(recorded.round.load(Relaxed)));
-        let leaves = recorded.waits_at_home() && self.roster.get(context).tree.waits_at_home();
+        let leaves = recorded.leaves.load(Acquire) && self.roster.get(context).tree.waits_at_home();
         for successor in recorded.successors_of(planned) {
             let index = successor.task();
             if let Some(cause) = failed.filter(|_| successor.is_explicit()) {
@@ -295,6 +306,7 @@ impl Core {
     #[cold]
     fn finish_replay(&self, recorded: &Recorded, scratch: &mut WorkerScratch) {
         let entry = SlotId(recorded.entry.load(Relaxed));
+        recorded.leaves.store(false, Relaxed);
         if recorded.waits_at_home.swap(false, AcqRel) {
             self.at_home.fetch_sub(1, SeqCst);
         }

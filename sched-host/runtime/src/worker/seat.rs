@@ -44,6 +44,13 @@ impl Seated for Worker {
             [only] if !may_be_called && self.device().is_none() => Some((only.number, self.id, self.arch)),
             _ => None,
         };
+        if self.scratch.goes_on.is_none() && !served.is_empty() {
+            self.core.schedule_what_was_left(self.id, &mut self.scratch);
+            // It may be about to execute a task, instead of pulling one.
+            if let Some(other) = self.scratch.deferred.cell().take() {
+                self.wake(other);
+            }
+        }
         served
     }
 
