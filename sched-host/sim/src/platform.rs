@@ -23,6 +23,7 @@ mod tests;
 pub use from_topology::{DeviceFigures, MachineFigures};
 pub use kernels::{KernelTime, Kernels, Parallel, Sized};
 pub use layout::Layout;
+pub(crate) use library::is_path;
 pub use library::{ShippedPlatform, find, library};
 pub use power::Power;
 pub use starpu::{STARPU_OVERHEADS, StarpuError};

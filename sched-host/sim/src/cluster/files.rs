@@ -1,5 +1,8 @@
 //! Clusters by name, and in KDL.
 
+#[cfg(test)]
+mod tests;
+
 use super::network::{Network, SwitchLevel};
 use super::{Cluster, MAX_CLUSTER_WORKERS, MAX_NODES, SharedCores};
 use crate::platform::{self, MAX_WORKERS, Platform, Route, Worker};
@@ -79,7 +82,7 @@ impl Cluster {
             let source_name = sched_text::file_name(Path::new(name));
             let text = sched_text::read(Path::new(name))
                 .map_err(|error| wrong(format!("the cluster `{source_name}` cannot be read: {error}")))?;
-            return Cluster::parse(&source_name, &text);
+            return parse_in(Path::new(name).parent(), &source_name, &text);
         };
         let mut parts = rest.split(',');
         let shape = parts.next().unwrap_or("");
@@ -117,8 +120,9 @@ impl Cluster {
     /// Reads a cluster from KDL. `source_name` is the name of the text in errors, usually its path.
     ///
     /// - `nodes "numa-2x12" count=64`: nodes of this shape, as in [`named`](Self::named), or of a `platform` that
-    ///   stands beside the cluster in the same text; they are numbered in the order of the text. `cores=2` says that
-    ///   these nodes together have two cores ([`SharedCores`]), as ranks of one machine.
+    ///   stands beside the cluster in the same text; they are numbered in the order of the text. The path of a platform
+    ///   begins at the folder of `source_name`. `cores=2` says that these nodes together have two cores
+    ///   ([`SharedCores`]), as ranks of one machine.
     /// - `network latency="1.5 us" bandwidth="12.5 GB/s" foreign-task="50 ns" receive="3 us" copy="5 GB/s"`: see
     ///   [`Network`].
     /// - `switch nodes=32 uplink="100 GB/s" latency="300 ns"`: a level of switches, from the nodes upwards
@@ -140,21 +144,48 @@ impl Cluster {
     /// # Errors
     /// All problems of the text.
     pub fn parse(source_name: &str, text: &str) -> Result<Cluster, Findings> {
-        let mut reader = Reader::new(LANGUAGE, source_name, text);
-        let cluster = reader.document().and_then(|document| read(&mut reader, &document));
-        match cluster {
-            Some(cluster) if reader.reported() == 0 => Ok(cluster),
-            _ => Err(Findings::new(source_name, reader.into_findings())),
+        parse_in(Path::new(source_name).parent(), source_name, text)
+    }
+}
+
+/// [`Cluster::parse`] for a file in this folder: its name in errors is not always its path.
+fn parse_in(folder: Option<&Path>, source_name: &str, text: &str) -> Result<Cluster, Findings> {
+    let mut reader = Reader::new(LANGUAGE, source_name, text);
+    let cluster = reader.document().and_then(|document| read(&mut reader, &document, folder));
+    match cluster {
+        Some(cluster) if reader.reported() == 0 => Ok(cluster),
+        _ => Err(Findings::new(source_name, reader.into_findings())),
+    }
+}
+
+/// The platforms that the file of a cluster names.
+struct Shapes<'a> {
+    /// Those in the file.
+    here: Vec<Platform>,
+    /// The folder of the file, where paths of others begin.
+    folder: Option<&'a Path>,
+}
+
+impl Shapes<'_> {
+    fn find(&self, shape: &str) -> Result<Platform, Findings> {
+        if let Some(here) = self.here.iter().find(|platform| platform.name == shape) {
+            return Ok(here.clone());
+        }
+        let is_other = || is_number(shape) || platform::library().iter().any(|shipped| shipped.name == shape);
+        let beside = self.folder.map(|folder| folder.join(shape)).and_then(|path| path.to_str().map(str::to_owned));
+        match beside {
+            Some(beside) if !is_other() && platform::is_path(shape, &beside) => shape_of(&beside),
+            _ => shape_of(shape),
         }
     }
 }
 
-fn read(reader: &mut Reader, document: &KdlDocument) -> Option<Cluster> {
-    let (mut found, mut shapes) = (None, Vec::new());
+fn read(reader: &mut Reader, document: &KdlDocument, folder: Option<&Path>) -> Option<Cluster> {
+    let (mut found, mut shapes) = (None, Shapes { here: Vec::new(), folder });
     for node in document.nodes() {
         match node.name().value() {
             "cluster" if found.is_none() => found = Some(node),
-            "platform" => shapes.extend(platform_of(reader, node)),
+            "platform" => shapes.here.extend(platform_of(reader, node)),
             _ => {
                 let finding =
                     reader.misplaced(node, "in the file of a cluster", "such a file", &["cluster", "platform"]);
@@ -224,14 +255,13 @@ fn platform_of(reader: &mut Reader, node: &KdlNode) -> Option<Platform> {
     }
 }
 
-fn nodes(reader: &mut Reader, node: &KdlNode, cluster: &mut Cluster, shapes: &[Platform]) {
+fn nodes(reader: &mut Reader, node: &KdlNode, cluster: &mut Cluster, shapes: &Shapes<'_>) {
     let most = MAX_NODES - cluster.nodes.len().min(MAX_NODES - 1);
     let mut open = reader.open(node, &NODES);
     let count = open.whole("count", 1..=most).unwrap_or(1);
     let cores = open.whole("cores", 1..=MAX_WORKERS);
     let Some((shape, span)) = open.argument(0, "a platform or a number of cores") else { return };
-    let here = shapes.iter().find(|platform| platform.name == shape).cloned();
-    match here.map_or_else(|| shape_of(&shape), Ok) {
+    match shapes.find(&shape) {
         Ok(platform) => {
             let first = cluster.nodes.len();
             cluster.nodes.extend(std::iter::repeat_n(Arc::new(platform), count));
@@ -321,9 +351,13 @@ fn too_many(name: &str, nodes: usize, workers: usize) -> Findings {
     Findings::new(name, vec![Finding::error(why).help("take fewer nodes, or smaller ones")])
 }
 
+fn is_number(shape: &str) -> bool {
+    !shape.is_empty() && shape.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// The platform of a node.
 fn shape_of(shape: &str) -> Result<Platform, Findings> {
-    if shape.is_empty() || !shape.bytes().all(|byte| byte.is_ascii_digit()) {
+    if !is_number(shape) {
         return platform::find(shape);
     }
     let Some(cores) = shape.parse().ok().filter(|cores| (1..=MAX_WORKERS).contains(cores)) else {
@@ -342,121 +376,4 @@ fn shape_of(shape: &str) -> Result<Platform, Findings> {
         routes: vec![Route::default()],
         ..base
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::time::Duration;
-
-    /// All problems, with their places.
-    fn problems(found: Result<Cluster, Findings>) -> Vec<String> {
-        let errors = found.expect_err("it is wrong");
-        let line = |problem: &Finding| match problem.position() {
-            Some((_, line, column)) => format!("{line}:{column}: {problem}"),
-            None => problem.to_string(),
-        };
-        errors.findings().iter().map(line).collect()
-    }
-
-    #[test]
-    fn names_tell_nodes_shape_and_network() {
-        let cluster =
-            Cluster::named("cluster:3×5,latency=1us,bandwidth=2GB/s,switch=2:3GB/s:7ns").expect("it is right");
-        assert_eq!((cluster.nodes.len(), cluster.workers()), (3, 15));
-        assert_eq!((cluster.network.latency, cluster.network.bandwidth), (Duration::from_micros(1), 2.0));
-        let level = SwitchLevel { nodes: 2, uplink: 3.0, latency: Duration::from_nanos(7) };
-        assert_eq!(cluster.network.switches, [level]);
-        assert!(Cluster::is_named("cluster:nonsense") && !Cluster::is_named("numa-2x12"));
-    }
-
-    #[test]
-    fn a_file_is_a_clusters_by_its_node_however_the_name_is_written() {
-        let file = tempfile::NamedTempFile::with_suffix(".kdl").expect("there is room");
-        let is_clusters = |text: &str| {
-            std::fs::write(file.path(), text).expect("there is room");
-            Cluster::is_named(&file.path().display().to_string())
-        };
-        for text in ["cluster \"c\" {}", "\"cluster\" \"c\" {}", r#""clus\u{74}er" "c" {}"#] {
-            assert!(is_clusters(text), "{text}");
-        }
-        for text in ["platform \"cluster\" {}", "// cluster", r#"platform "a \" b" {}"#, "", "}"] {
-            assert!(!is_clusters(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn large_clusters_are_possible_and_errors_name_the_cluster() {
-        assert!(Cluster::named("cluster:1024x12").is_ok() && Cluster::named("cluster:16384x64").is_ok());
-        for name in ["cluster:4x0", "cluster:4xnosuch"] {
-            let errors = Cluster::named(name).expect_err("it has no shape");
-            assert_eq!(errors.to_string(), format!("{name}: 1 error"));
-        }
-    }
-
-    #[test]
-    fn wrong_names_say_what_is_wrong() {
-        for (name, problem) in [
-            ("cluster:4", "`cluster:4` has no number of nodes and shape, such as 4x12"),
-            ("cluster:0x12", "`cluster:0x12` does not have 1 to 16384 nodes"),
-            ("cluster:4x0", "a node cannot have 0 cores: 1 to 65536 are possible"),
-            ("cluster:4xcpu9-gpu4", "there is no platform `cpu9-gpu4`"),
-            ("cluster:64x65536", "64 nodes of 65536 workers are more than 1048576 workers, the maximum"),
-            (
-                "cluster:4x4,latency=1us,latency=2us",
-                "`cluster:4x4,latency=1us,latency=2us` has `latency` twice: leave one of them out",
-            ),
-            ("cluster:4x12,fast", "`fast` in `cluster:4x12,fast` is no option"),
-            (
-                "cluster:4x12,speed=3",
-                "`speed=3` in `cluster:4x12,speed=3` is none of latency, bandwidth, foreign-task, receive, copy and switch",
-            ),
-            (
-                "cluster:4x12,latency=3",
-                "`latency=3` in `cluster:4x12,latency=3` needs a time, such as \"10 us\" (units: ns, us, ms, s)",
-            ),
-            (
-                "cluster:4x12,switch=4:1GB/s,switch=6:1GB/s",
-                "a switch with 6 nodes cannot stand above switches with 4: levels go from the nodes upwards, and each has a \
-                 multiple of the nodes of that below",
-            ),
-        ] {
-            assert_eq!(problems(Cluster::named(name)), [problem]);
-        }
-    }
-
-    #[test]
-    fn problems_of_a_file_have_places() {
-        let wrong =
-            "cluster \"c\" {\n    nodes \"numa-3x12\" count=2\n    network speed=3\n    switch nodes=4\n    link\n}\n";
-        let expected = [
-            "2:11: `numa-3x12` is no shape of nodes: there is no platform `numa-3x12`",
-            "3:13: `network` has no property `speed`",
-            "4:5: `switch` has no `uplink`",
-            "5:5: `link` cannot stand in a cluster",
-        ];
-        assert_eq!(problems(Cluster::parse("c.kdl", wrong)), expected);
-        assert_eq!(problems(Cluster::parse("c.kdl", "cluster \"c\" {}")), ["1:1: the cluster has no nodes"]);
-        let other = problems(Cluster::parse("c.kdl", "policy \"c\" {}"));
-        let misplaced = "1:1: `policy` cannot stand in the file of a cluster";
-        assert_eq!(other, [misplaced, "the file holds no cluster"]);
-    }
-
-    #[test]
-    fn platforms_of_nodes_stand_beside_the_cluster() {
-        let platform =
-            "platform \"mine\" {\n    memory \"ram\"\n    workers \"cpu\" count=3 arch=\"cpu\" memory=\"ram\"\n}\n";
-        let cluster =
-            "// Größe\ncluster \"c\" {\n    nodes \"mine\" count=2\n    network receive=\"3 us\" copy=\"5 GB/s\"\n}\n";
-        let found = Cluster::parse("c.kdl", &format!("{cluster}{platform}")).expect("it is right");
-        assert_eq!(found.shared, []);
-        let sharing = cluster.replace("count=2", "count=2 cores=3");
-        let sharing = Cluster::parse("c.kdl", &format!("{sharing}{platform}")).expect("it is right");
-        assert_eq!(sharing.shared, [SharedCores { nodes: 0..2, cores: 3 }]);
-        assert_eq!((found.nodes.len(), found.workers()), (2, 6));
-        assert_eq!((found.network.receive, found.network.copy), (Duration::from_micros(3), 5.0));
-        let wrong = platform.replace("count=3", "count=3 color=4");
-        let found = problems(Cluster::parse("c.kdl", &format!("{cluster}{wrong}")));
-        assert_eq!(found[0], "8:27: `workers` has no property `color`");
-    }
 }

@@ -26,6 +26,11 @@ pub fn library() -> &'static [ShippedPlatform] {
     shipped!["numa-2x12", "cpu9-gpu3", "fat-1024"]
 }
 
+/// Whether a name, which is no shipped platform, is that of a file, at this path.
+pub(crate) fn is_path(name: &str, path: &str) -> bool {
+    name.contains('/') || name.ends_with(".kdl") || name != text::STANDARD_INPUT && Path::new(path).is_file()
+}
+
 /// Finds a platform: a shipped one by its name, or that of a file by its path; `-` is the standard input.
 ///
 /// # Errors
@@ -35,8 +40,7 @@ pub fn find(name_or_path: &str) -> Result<Platform, Findings> {
         return Platform::parse(&format!("{name_or_path}.kdl"), shipped.text);
     }
     let lone = |problem| Findings::new(name_or_path, vec![problem]);
-    let is_file = || name_or_path.contains('/') || name_or_path.ends_with(".kdl") || Path::new(name_or_path).is_file();
-    if name_or_path == text::STANDARD_INPUT || is_file() {
+    if name_or_path == text::STANDARD_INPUT || is_path(name_or_path, name_or_path) {
         let name = text::file_name(Path::new(name_or_path));
         let text = text::read(Path::new(name_or_path)).map_err(|error| {
             let problem = Finding::error(format!("the platform `{name}` cannot be read: {error}"));
