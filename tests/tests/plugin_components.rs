@@ -6,6 +6,7 @@ use sched_core::{
 use sched_host::plugin::{ComponentState, FileState, Registry};
 use sched_tests::fixtures::{Profile, stock_plugin};
 use sched_tests::plugin_folder::{LIFO, fixture_folder, folder_of, load};
+use sched_tests::program::sched;
 
 #[test]
 fn the_readme_shows_the_example_as_it_is() {
@@ -46,6 +47,25 @@ fn values_that_do_not_fit_are_reported_and_defaults_filled_in() {
     component `panics-in-build` of DIR/panics-in-build.so panicked while it was built: this constructor always does (at plugins/panics-in-build/src/lib.rs:13:9)
     fix: tell the author of the plugin, or use another component
     ");
+}
+
+#[test]
+fn a_check_says_what_a_constructor_refuses_once() {
+    let plugins = fixture_folder(&["panics-in-build"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("mine.kdl");
+    let check = |each: &str| {
+        let text =
+            format!("policy \"mine\" {{\n    fifo {{ eager {{ each \"worker\" {{ {each} {{ worker }} }} }} }}\n}}\n");
+        std::fs::write(&file, text).expect("there is room");
+        let folder = plugins.path().to_str().expect("text");
+        sched(&["check", file.to_str().expect("text"), "--workers", "3", "--plugin-dir", folder])
+    };
+    let ran = check("refuses-in-build low=3 high=3.0");
+    assert!(ran.code == 0 && ran.out.ends_with("ok\n"), "{ran:?}");
+    let ran = check("refuses-in-build low=3");
+    assert!(ran.code == 1 && ran.says("mine.kdl:2:36") && ran.says("change the parameters in the policy"), "{ran:?}");
+    assert_eq!(ran.err.matches("does not accept its parameters").count(), 1, "for all workers: {ran:?}");
 }
 
 /// Has the name of another component, and cannot be built.

@@ -10,6 +10,7 @@ use crate::json;
 use miette::{Diagnostic, IntoDiagnostic};
 use sched_policy::{Area, Catalogue, Fold, Machine, NodeIndex, Parsed, Policy, Source, TreePlan, check, expand, read};
 use sched_text::{Finding, Findings};
+use sched_tree::context::build_parts;
 use sched_tree::plugin::Registry;
 use serde::Serialize;
 use started::Started;
@@ -27,7 +28,8 @@ use std::sync::Arc;
 /// V3 every scheduling area has a pump for each direction of flow; V4 every leaf is one worker's, every worker
 /// has a leaf, and nothing is unused; V5 components that need performance models stand below a slot `perfmodel`; V6
 /// nothing is below itself, below more than 127 components, or on more than 65 536 paths; V7 names exist, and values
-/// are of the right type and in range. A runtime checks these rules before it starts.
+/// are of the right type and in range. A runtime checks these rules before it starts. The components of valid policies
+/// are built, since only they know which values go together.
 ///
 /// With --run, each valid policy is started for a moment on this machine, with small tasks and a worker that leaves and
 /// joins again, and what third-party components declare is compared with what they do.
@@ -78,12 +80,12 @@ struct Checked {
     plans: Vec<(TreePlan, Option<Started>)>,
 }
 
-/// Checks the policies, and writes the results of valid ones to `out`.
+/// Checks the policies with the components of a registry, and writes the results of valid ones to `out`.
 ///
 /// # Errors
 /// All problems of the policies; or if `out` cannot be written.
-pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    check_all(args, catalogue, &|_, _| None, out)
+pub fn run(args: &Args, registry: &Registry, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    check_all(args, registry, &|_, _| None, out)
 }
 
 /// Checks the policies, starts the valid ones with the components of a registry, and writes the results to `out`.
@@ -92,17 +94,28 @@ pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::R
 /// All problems of the policies; or if `out` cannot be written.
 pub fn run_and_start(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let start = |policy: &Policy, workers| Some(Started::new(policy, Arc::clone(&registry), workers));
-    check_all(args, &registry.catalogue(), &start, out)
+    check_all(args, &registry, &start, out)
 }
 
 /// Starts a policy with this number of workers.
 type Start<'a> = dyn Fn(&Policy, usize) -> Option<Started> + 'a;
 
-fn check_all(args: &Args, catalogue: &Catalogue, start: &Start<'_>, out: &mut dyn Write) -> miette::Result<ExitCode> {
+/// Lays a valid policy over the machine, builds its components, and starts it if that is asked for.
+type Lay<'a> = dyn Fn(&Policy) -> Result<(TreePlan, Option<Started>), Findings> + 'a;
+
+fn check_all(args: &Args, registry: &Registry, start: &Start<'_>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let machine = args.machine.machine()?;
     let policies = args.policies.with(&args.named).several()?;
+    let catalogue = registry.catalogue();
     machine.with(|machine| {
-        let checked: Vec<Checked> = policies.iter().map(|name| find(name, catalogue, machine, start)).collect();
+        let lay = |policy: &Policy| {
+            let plan = expand(policy, &catalogue, machine)?;
+            // Whether components accept their parameters together is known only to their constructors.
+            build_parts(&plan, registry)?;
+            let started = start(policy, machine.workers());
+            Ok((plan, started))
+        };
+        let checked: Vec<Checked> = policies.iter().map(|name| find(name, &catalogue, &lay)).collect();
         write_all(&checked, args.format.get(), machine, out)
     })
 }
@@ -144,7 +157,7 @@ fn write_all(
     Ok(code)
 }
 
-fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine, start: &Start<'_>) -> Checked {
+fn find(name: &str, catalogue: &Catalogue, lay: &Lay<'_>) -> Checked {
     let source = match Source::find(name) {
         Ok(source) => source,
         Err(errors) => {
@@ -176,8 +189,8 @@ fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine, start: &Start<
         if wrong || broken {
             continue;
         }
-        match expand(policy, catalogue, machine) {
-            Ok(plan) => checked.plans.push((plan, start(policy, machine.workers()))),
+        match lay(policy) {
+            Ok(plan) => checked.plans.push(plan),
             Err(errors) => problems.extend(errors.findings().to_vec()),
         }
     }

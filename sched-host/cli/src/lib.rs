@@ -168,7 +168,7 @@ fn run(cli: &Cli, out: &mut (dyn Write + Send)) -> miette::Result<ExitCode> {
         Command::Policies(args) => policies::run(args, &registry()?.catalogue(), out),
         Command::Tree(args) => tree::run(args, &registry()?.catalogue(), out),
         Command::Check(args) if args.is_run() => check::run_and_start(args, Arc::new(registry()?), out),
-        Command::Check(args) => check::run(args, &registry()?.catalogue(), out),
+        Command::Check(args) => check::run(args, &registry()?, out),
         Command::Topology(args) => topology::run(args, &registry()?, out),
         Command::Platform(args) => platform::run(args, Arc::new(registry()?), out),
         Command::Graph(args) => graph::run(args, out),

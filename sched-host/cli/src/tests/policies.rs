@@ -5,6 +5,7 @@ use crate::{check, policies, tree};
 use clap::Parser;
 use insta::assert_snapshot;
 use sched_policy::{Catalogue, library};
+use sched_tree::plugin::Registry;
 
 #[derive(Parser)]
 enum Sched {
@@ -25,7 +26,7 @@ fn sched_args(catalogue: &Catalogue, args: impl IntoIterator<Item = String>) -> 
     let result = match Sched::try_parse_from(std::iter::once("sched".to_owned()).chain(args)) {
         Ok(Sched::Policies(args)) => policies::run(&args, catalogue, &mut out),
         Ok(Sched::Tree(args)) => tree::run(&args, catalogue, &mut out),
-        Ok(Sched::Check(args)) => check::run(&args, catalogue, &mut out),
+        Ok(Sched::Check(args)) => check::run(&args, &Registry::compiled_in(), &mut out),
         Err(error) => return error.to_string(),
     };
     match result {

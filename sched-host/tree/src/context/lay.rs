@@ -8,6 +8,7 @@ use sched_policy::{
     Child, Machine, PlanNode, Policy, SharedNode, SomeWorkers, Source, TreePlan, expand, expand_unchecked,
 };
 use sched_text::{Finding, Findings};
+use std::collections::HashSet;
 
 /// A policy, by value or by name.
 #[derive(Clone, Debug, Default)]
@@ -87,6 +88,8 @@ fn sharing_of(plan: &TreePlan, node: &PlanNode) -> Option<Sharing> {
 pub fn build_parts(plan: &TreePlan, registry: &Registry) -> Result<Vec<Part>, Findings> {
     let mut parts = Vec::with_capacity(plan.nodes.len());
     let mut findings = Vec::new();
+    // One component of the policy may stand for a node of each worker.
+    let mut reported = HashSet::new();
     for node in &plan.nodes {
         let name = &node.info.name;
         let Some(registered) = registry.component_of(name, &node.plugin, node.file.as_deref()) else {
@@ -113,12 +116,14 @@ pub fn build_parts(plan: &TreePlan, registry: &Registry) -> Result<Vec<Part>, Fi
                 claims: Claims::of(node),
                 attended: registered.is_attended(),
             }),
-            Err(error) => findings.push(
+            Err(error) if reported.insert((node.span.get(), error.to_string())) => findings.push(
                 Finding::error(error.to_string())
                     .at(node.span, "this one")
+                    .help(error.fix())
                     .code("policy::build")
                     .in_source(plan.source.as_ref()),
             ),
+            Err(_) => {}
         }
     }
     if findings.is_empty() {
