@@ -228,6 +228,8 @@ pub struct Unknown {
 pub enum Lack {
     /// A kernel for its kind.
     Kernel,
+    /// A measurement of its kind, of which there is a model.
+    Measurement,
     /// A time without operations: the kernel has a speed, and the task no operations.
     Time,
     /// A time for its footprint.
@@ -263,6 +265,7 @@ impl fmt::Display for Unknown {
         write!(f, "`{}` ({} task{plural}, first task {}", self.kind, self.tasks, self.first + 1)?;
         f.write_str(match self.lack {
             Lack::Kernel => ")",
+            Lack::Measurement => ", whose model has no measurement on its workers)",
             Lack::Time => ", which has no operations)",
             Lack::Footprint => ", whose footprint has no time)",
             Lack::Class => ", without a time on all workers of an architecture)",
@@ -288,6 +291,11 @@ fn kernel_help(unknown: &[Unknown], kinds: &[String]) -> String {
     let lines = [
         (!meant.is_empty()).then_some(meant),
         of(Lack::Kernel, &format!("add `kernel \"name\" {{ on \"class\" time=\"3 ms\" }}` to the platform; {known}")),
+        of(
+            Lack::Measurement,
+            "the models have no measurement of this kind on the cores and devices of the platform: measure it there, or \
+             choose the models of a machine where it was",
+        ),
         of(
             Lack::Time,
             "a speed (`gflops`) is for tasks with operations: give the tasks `flops`, or the kernel a time: \

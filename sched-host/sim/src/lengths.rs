@@ -236,7 +236,7 @@ impl Lengths {
 /// What the platform lacks for a task of this kind, which none of its workers can run.
 fn lack(platform: &Platform, kind: &str, task: &Task, workers_by_class: &[u32]) -> Lack {
     if !platform.kernels.knows(kind) {
-        return Lack::Kernel;
+        return if platform.kernels.is_unmeasured(kind) { Lack::Measurement } else { Lack::Kernel };
     }
     let classes = (0..platform.classes.len()).filter(|class| workers_by_class[*class] > 0);
     let times = || classes.clone().filter_map(|class| platform.kernels.get(kind, class));

@@ -1,6 +1,6 @@
 //! Execution times of tasks on each class of workers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Execution time of the tasks of one kind on one class of workers.
@@ -132,6 +132,8 @@ pub struct Kernels {
     times: BTreeMap<String, BTreeMap<usize, KernelTime>>,
     parallel: BTreeMap<String, BTreeMap<usize, Parallel>>,
     watts: BTreeMap<String, BTreeMap<usize, f64>>,
+    /// Kinds whose models have no usable measurement.
+    unmeasured: BTreeSet<String>,
 }
 
 impl Kernels {
@@ -141,6 +143,18 @@ impl Kernels {
     /// Sets the time of kind `kind` on a class of workers.
     pub fn set(&mut self, kind: &str, class: usize, time: KernelTime) {
         self.times.entry(kind.to_owned()).or_default().insert(class, time);
+    }
+
+    /// Notes a kind if no time is set for it: there is a model, without a usable measurement.
+    pub(super) fn note_model(&mut self, kind: &str) {
+        if !self.times.contains_key(kind) {
+            self.unmeasured.insert(kind.to_owned());
+        }
+    }
+
+    /// Whether there is a model of this kind, without a usable measurement.
+    pub(crate) fn is_unmeasured(&self, kind: &str) -> bool {
+        self.unmeasured.contains(kind)
     }
 
     /// Whether a time is set for this kind itself on a class.

@@ -390,6 +390,7 @@ fn kernels(sampling: &Sampling, classes: &[WorkerClass], workers: usize) -> Kern
                 }
             }
         }
+        kernels.note_model(kind);
     }
     kernels
 }

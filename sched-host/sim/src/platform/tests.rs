@@ -1,6 +1,7 @@
 use super::*;
+use crate::Simulation;
 use sched_core::Arch;
-use sched_graph::{AccessMode, Datum};
+use sched_graph::{AccessMode, Datum, Task, TaskGraph};
 use sched_policy::{Level, Machine};
 
 fn errors(text: &str) -> Vec<String> {
@@ -260,6 +261,27 @@ fn said_of(directory: &tempfile::TempDir) -> String {
         Err(error) => error.to_string(),
     };
     said.replace(&directory.path().display().to_string(), "DIR")
+}
+
+#[test]
+fn a_model_without_measurements_is_told_from_none() {
+    let directory = starpu_directory(|xml| xml, &[]);
+    let model = "45 1 1 0 0 1 1 0 0 0 0 0 nan nan 0 0 0 nan nan nan 0\n";
+    std::fs::write(directory.path().join("codelets/45/syrk.here"), model).expect("there is room");
+    let platform = Platform::from_starpu(directory.path(), "here").expect("it is sound");
+    let refused = |kind: &str| {
+        let mut graph = TaskGraph::new("one");
+        let kind = graph.add_kind(kind);
+        graph.add_task(Task::new(kind));
+        let error = Simulation::new(graph, platform.clone()).policy("tree-eager").run().expect_err("nobody can run it");
+        let help = miette::Diagnostic::help(&error).map(|help| help.to_string()).unwrap_or_default();
+        format!("{error}\n{help}")
+    };
+    insta::assert_snapshot!(refused("syrk"), @"
+    the platform `here` cannot run `syrk` (1 task, first task 1, whose model has no measurement on its workers)
+    the models have no measurement of this kind on the cores and devices of the platform: measure it there, or choose the models of a machine where it was
+    ");
+    assert!(refused("potrf").contains("add `kernel"), "there is no model of it");
 }
 
 #[test]
