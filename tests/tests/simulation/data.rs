@@ -1,6 +1,7 @@
 //! Data: when it moves, what that takes, and what room it needs.
 
 use super::*;
+use std::collections::BTreeMap;
 
 #[test]
 fn a_task_waits_for_its_data_and_writes_it_where_it_runs() {
@@ -197,4 +198,32 @@ fn copies_by_workers_take_their_time() {
     assert_eq!(millis(makespan("copied-by-workers=#true", 500_000)), 3.6);
     // 1.6 ms, of which the worker waits for the last 0.6.
     assert_eq!(millis(makespan("copied-by-workers=#true", 1_500_000)), millis(makespan("", 1_500_000)));
+}
+
+/// At one instant, the end of a transfer comes before the begin of the next one in the same direction.
+#[test]
+fn transfers_end_before_others_begin() {
+    let machine = find("cpu9-gpu3").expect("it is shipped");
+    for policy in ["tree-heft", "tree-prio-prefetching"] {
+        let (_, log) = run(&cholesky(12, 960), &machine, policy, 0).expect("it runs to the end");
+        let mut under_way = BTreeMap::new();
+        let mut at_once = 0;
+        let mut ended = BTreeMap::new();
+        for stamped in &log.events {
+            match &stamped.event {
+                Event::TransferStarted(of) => {
+                    let way = (of.from, of.to);
+                    assert_eq!(under_way.insert(way, of.data), None, "{policy}: two are under way");
+                    at_once += usize::from(ended.get(&way) == Some(&stamped.nanos));
+                }
+                Event::TransferEnded(of) => {
+                    let way = (of.from, of.to);
+                    assert_eq!(under_way.remove(&way), Some(of.data), "{policy}: it has begun");
+                    ended.insert(way, stamped.nanos);
+                }
+                _ => {}
+            }
+        }
+        assert!(at_once > 0, "{policy}: one begins when another has ended");
+    }
 }

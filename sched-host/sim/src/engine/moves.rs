@@ -260,6 +260,7 @@ impl Engine<'_> {
     pub(super) fn queue_transfer(&mut self, transfer: TransferId) {
         if self.prices.free_transfers {
             self.report_transfer(transfer, Event::TransferStarted);
+            self.report_transfer(transfer, Event::TransferEnded);
             return self.finish_transfer(transfer);
         }
         let Move { from, to, why, .. } = *self.moves.get(transfer);
@@ -315,6 +316,8 @@ impl Engine<'_> {
         self.network_changed();
         for transfer in arrived.drain(..) {
             let Move { from, to, .. } = *self.moves.get(transfer);
+            // Before the next one begins: at one instant, readers of events expect the end of what was before.
+            self.report_transfer(transfer, Event::TransferEnded);
             self.moves.channel(from, to).busy = false;
             self.take_from_worker(transfer);
             self.start_transfer(from, to);
@@ -344,7 +347,6 @@ impl Engine<'_> {
     }
 
     fn finish_transfer(&mut self, transfer: TransferId) {
-        self.report_transfer(transfer, Event::TransferEnded);
         self.moves.done += 1;
         self.moves.bytes += self.graph.data[self.moves.get(transfer).data.index()].bytes;
         self.end_transfer(transfer);
