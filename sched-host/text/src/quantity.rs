@@ -35,7 +35,7 @@ pub const SIZE: &str = "a size, such as \"16 GiB\" (units: B, kB, MB, GB, TB, Ki
 /// Expected form of a bandwidth, for messages.
 pub const BANDWIDTH: &str = "a bandwidth, such as \"6.5 GB/s\" (units of sizes, with /s)";
 /// Expected form of a power, for messages.
-pub const POWER: &str = "a power, such as \"95 W\" (units: mW, W, kW)";
+pub const POWER: &str = "a power below 1e12 W, such as \"95 W\" (units: mW, W, kW)";
 
 /// A time.
 #[must_use]
@@ -57,10 +57,10 @@ pub fn parse_bandwidth(text: &str) -> Option<f64> {
     (found > 0.0 && found.recip().is_finite()).then_some(found)
 }
 
-/// A power in watts.
+/// A power in watts, below 10¹², so that the energy of a run is a number.
 #[must_use]
 pub fn parse_power(text: &str) -> Option<f64> {
-    scaled(text, &[("mW", 1e-3), ("W", 1.0), ("kW", 1e3)])
+    scaled(text, &[("mW", 1e-3), ("W", 1.0), ("kW", 1e3)]).filter(|watts| *watts < 1e12)
 }
 
 #[cfg(test)]
@@ -80,6 +80,8 @@ mod tests {
             (parse_power("2.5 W"), parse_power("500mW"), parse_power("0 W"), parse_power("1.2")),
             (Some(2.5), Some(0.5), Some(0.0), None)
         );
+        let digits = |count: usize| parse_power(&format!("1{} W", "0".repeat(count)));
+        assert_eq!((digits(11), digits(12), digits(300)), (Some(1e11), None, None), "the sum of many is a number");
         for wrong in ["10", "us", "-1 us", "1 parsec", ""] {
             assert_eq!((parse_time(wrong), parse_size(wrong), parse_bandwidth(wrong)), (None, None, None), "{wrong}");
         }
