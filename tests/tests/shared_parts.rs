@@ -11,7 +11,7 @@ use sched_host::sim::{Context as SimContext, Platform, Simulation, When};
 use sched_host::trace::{Digest, EventLog};
 use sched_host::tree::context::lay;
 use sched_host::tree::{
-    ContextFacts, FaultKind, Ledger, NodeState, Phase, Services, Slot, SlotId, SwapError, Tree, WorkerFacts,
+    ContextFacts, FaultKind, Ledger, NodeState, Phase, Services, Slot, SlotId, SwapError, TaskEnd, Tree, WorkerFacts,
 };
 use sched_tests::awkward::{Hanging, hold_pushes};
 use sched_tests::bad::Bad;
@@ -66,6 +66,38 @@ impl Component for Scout {
         report.fact("tasks", self.tasks.lock().len());
         report.fact("pushed", self.pushed.load(Relaxed));
         self.seen.lock().iter().for_each(|seen| report.fact("seen", seen));
+    }
+}
+
+/// Number of executions that a component has heard of which fails.
+static HEARD: AtomicU64 = AtomicU64::new(0);
+
+/// Passes tasks on, hears of their execution, and fails at the second one.
+#[derive(Default)]
+struct Faltering {
+    pushed: AtomicU64,
+}
+
+impl Build for Faltering {
+    const INFO: Info = Info::new("faltering", Family::SpecialPurpose, "Fails.").forwards_push().hears_tasks();
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(Faltering::default())
+    }
+}
+
+impl Component for Faltering {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        assert_eq!(self.pushed.fetch_add(1, Relaxed), 0, "on purpose");
+        node.push_to(Child(0), task)
+    }
+
+    fn task_started(&self, _node: Node<'_>, _task: &Execution) {
+        HEARD.fetch_add(1, Relaxed);
+    }
+
+    fn task_ended(&self, _node: Node<'_>, _task: &Execution, _end: &ExecutionEnd) {
+        HEARD.fetch_add(1, Relaxed);
     }
 }
 
@@ -277,7 +309,7 @@ impl Trees {
         ledger.grow();
         let made = workers.iter().map(|workers| {
             let workers: WorkerSet = workers.iter().copied().map(WorkerId).collect();
-            let registry = stock::registry(vec![Offer::of::<Bad>(), Offer::of::<Hanging>()]);
+            let registry = stock::registry(vec![Offer::of::<Bad>(), Offer::of::<Hanging>(), Offer::of::<Faltering>()]);
             let parts = lay(&policy(tree), &FlatMachine { workers: 4 }, &workers, &registry, true);
             let parts = parts.expect("the policy fits");
             let services: Arc<dyn Services> = services.clone();
@@ -322,6 +354,26 @@ fn a_task_in_a_shared_part_is_in_reach_of_all_contexts_that_have_it() {
     let task = trees.push(0, 0);
     assert_eq!(trees.trees[1].pull(WorkerId(1)).map(Slot::id), Some(task.id()));
     assert!(trees.trees[0].pull(WorkerId(0)).is_none(), "and is there once");
+}
+
+#[test]
+fn a_shared_component_that_failed_in_one_context_hears_of_no_task_of_another() {
+    let tree = over(r#"faltering { fifo { eager { each "worker" { worker } } } }"#);
+    let trees = Trees::new(&tree, &[&[0], &[1]]).expect("both define it equally");
+    let [a, b] = &trees.trees[..] else { panic!("two trees") };
+    let task = trees.push(1, 0);
+    // The queue below is shared, too.
+    assert_eq!(b.pull(WorkerId(1)).map(Slot::id), Some(task.id()));
+    b.note_execution(task, WorkerId(1), WorkerId(1), None);
+    assert_eq!(HEARD.load(Relaxed), 1);
+    let other = trees.push(0, 1);
+    assert!(a.survey().iter().any(|node| node.component == "faltering" && node.quarantined), "it fails there");
+    let end = TaskEnd { length: Duration::ZERO, energy: None, failed: false };
+    b.note_execution(task, WorkerId(1), WorkerId(1), Some(end));
+    assert_eq!(HEARD.load(Relaxed), 1, "calls pass it by in both");
+    assert!(b.survey().iter().any(|node| node.component == "faltering" && node.quarantined));
+    let pulled = a.pull(WorkerId(0)).or_else(|| b.pull(WorkerId(1)));
+    assert_eq!(pulled.map(Slot::id), Some(other.id()), "what it had is taken back");
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl LiveTree {
         let call = Call::new(self, requester, u32::MAX);
         for node in self.listeners.iter().map(|id| &self.nodes[id.index()]) {
             let Some(Table { extension, table }) = &node.offered.execution else { continue };
-            if node.is_quarantined() || !node.workers_in_context().any(|below| below == worker) {
+            if self.is_passed_by(node) || !node.workers_in_context().any(|below| below == worker) {
                 continue;
             }
             let (method, notify) = match end {
@@ -114,6 +114,15 @@ impl LiveTree {
         }
     }
 
+    /// Whether calls pass the component of a node by. That of a shared part may have failed in another tree: what it
+    /// offers beyond the interface of all is called directly, without a look at that.
+    fn is_passed_by(&self, node: &TreeNode) -> bool {
+        if !node.is_quarantined() && node.shared.as_ref().is_some_and(|part| part.has_failed()) {
+            self.quarantine(node);
+        }
+        node.is_quarantined()
+    }
+
     /// The nodes whose components hear of executions.
     pub(super) fn find_listeners(nodes: &[TreeNode]) -> Box<[NodeId]> {
         nodes.iter().filter(|node| node.offered.hears_tasks()).map(|node| node.id).collect()
@@ -121,7 +130,7 @@ impl LiveTree {
 
     /// What the component of a node leaves to its successor. The caller is alone.
     pub(super) fn export(&self, node: &TreeNode) -> Option<Vec<u8>> {
-        let Table { extension, table } = node.offered.state.as_ref().filter(|_| !node.is_quarantined())?;
+        let Table { extension, table } = node.offered.state.as_ref().filter(|_| !self.is_passed_by(node))?;
         let call = Call::new(self, None, u32::MAX);
         let state = node.with(&call, |_, raw| (table.export)(extension.as_ptr(), raw));
         self.quarantine_if_late(node, Method::Export);
@@ -130,7 +139,9 @@ impl LiveTree {
 
     /// Hands what a predecessor left to the component of a node. The caller is alone.
     pub(super) fn import(&self, node: &TreeNode, state: &[u8]) {
-        let Some(Table { extension, table }) = &node.offered.state else { return };
+        let Some(Table { extension, table }) = node.offered.state.as_ref().filter(|_| !self.is_passed_by(node)) else {
+            return;
+        };
         let call = Call::new(self, None, u32::MAX);
         node.with(&call, |_, raw| (table.import)(extension.as_ptr(), raw, state.into()));
         self.quarantine_if_late(node, Method::Import);
