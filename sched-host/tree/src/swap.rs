@@ -23,10 +23,11 @@
 //! # Workers join or leave
 //!
 //! With the same policy, nodes of both trees correspond that have the same path, component, plugin and parameters: an
-//! edit may have put another one in a place. Where that component [keeps its state](sched_core::Info::keeps_state), it moves to the new tree with its tasks: it is not
-//! drained, and the ledger notes the new number of its node for each task. The component that was built for the new
-//! tree goes to the old one, and is dropped with it. A component with a task that no worker below it can execute any
-//! more does not stay: others may be able to. All other tasks move as above. A task that stays is not pushed, so
+//! edit may have put another one in a place. Where that component [keeps its state](sched_core::Info::keeps_state), it
+//! moves to the new tree with its tasks: it is not drained, and the ledger notes the new number of its node for each
+//! task. The component that was built for the new tree goes to the old one, and is dropped with it. A component with a
+//! task that no worker below it can execute any more does not stay: others may be able to. All other tasks move as
+//! above. A task that stays is not pushed, so
 //! every sleeping worker is woken once to look. If the new tree fails, these components are drained, get their old
 //! nodes back, and the old tree gets all tasks.
 //!

@@ -11,6 +11,7 @@ use sched_core::MemoryNode;
 use sched_text::kdl::{Language, Reader, Signature};
 use sched_text::quantity::{self, BANDWIDTH, TIME};
 use sched_text::{Finding, Findings};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -160,17 +161,24 @@ fn parse_in(folder: Option<&Path>, source_name: &str, text: &str) -> Result<Clus
 
 /// The platforms that the file of a cluster names.
 struct Shapes<'a> {
-    /// Those in the file.
-    here: Vec<Platform>,
+    /// Those in the file, and others that were found, by the names of their shapes.
+    found: BTreeMap<String, Arc<Platform>>,
     /// The folder of the file, where paths of others begin.
     folder: Option<&'a Path>,
 }
 
 impl Shapes<'_> {
-    fn find(&self, shape: &str) -> Result<Platform, Findings> {
-        if let Some(here) = self.here.iter().find(|platform| platform.name == shape) {
-            return Ok(here.clone());
+    /// The platform of this shape, which is read once.
+    fn find(&mut self, shape: &str) -> Result<Arc<Platform>, Findings> {
+        if let Some(found) = self.found.get(shape) {
+            return Ok(Arc::clone(found));
         }
+        let platform = Arc::new(self.read(shape)?);
+        self.found.insert(shape.to_owned(), Arc::clone(&platform));
+        Ok(platform)
+    }
+
+    fn read(&self, shape: &str) -> Result<Platform, Findings> {
         let is_other = || is_number(shape) || platform::library().iter().any(|shipped| shipped.name == shape);
         let beside = self.folder.map(|folder| folder.join(shape)).and_then(|path| path.to_str().map(str::to_owned));
         match beside {
@@ -181,11 +189,15 @@ impl Shapes<'_> {
 }
 
 fn read(reader: &mut Reader, document: &KdlDocument, folder: Option<&Path>) -> Option<Cluster> {
-    let (mut found, mut shapes) = (None, Shapes { here: Vec::new(), folder });
+    let (mut found, mut shapes) = (None, Shapes { found: BTreeMap::new(), folder });
     for node in document.nodes() {
         match node.name().value() {
             "cluster" if found.is_none() => found = Some(node),
-            "platform" => shapes.here.extend(platform_of(reader, node)),
+            "platform" => {
+                if let Some(platform) = platform_of(reader, node) {
+                    shapes.found.entry(platform.name.clone()).or_insert_with(|| Arc::new(platform));
+                }
+            }
             _ => {
                 let finding =
                     reader.misplaced(node, "in the file of a cluster", "such a file", &["cluster", "platform"]);
@@ -204,7 +216,7 @@ fn read(reader: &mut Reader, document: &KdlDocument, folder: Option<&Path>) -> O
     let mut has_network = false;
     for part in node.iter_children() {
         match part.name().value() {
-            "nodes" => nodes(reader, part, &mut cluster, &shapes),
+            "nodes" => nodes(reader, part, &mut cluster, &mut shapes),
             "network" if has_network => {
                 let finding = Finding::error("`network` stands twice in the cluster");
                 reader.report(finding.at(reader.name_span(part), "again here").help("write all of it in one place"));
@@ -255,7 +267,7 @@ fn platform_of(reader: &mut Reader, node: &KdlNode) -> Option<Platform> {
     }
 }
 
-fn nodes(reader: &mut Reader, node: &KdlNode, cluster: &mut Cluster, shapes: &Shapes<'_>) {
+fn nodes(reader: &mut Reader, node: &KdlNode, cluster: &mut Cluster, shapes: &mut Shapes<'_>) {
     let most = MAX_NODES - cluster.nodes.len().min(MAX_NODES - 1);
     let mut open = reader.open(node, &NODES);
     let count = open.whole("count", 1..=most).unwrap_or(1);
@@ -264,7 +276,7 @@ fn nodes(reader: &mut Reader, node: &KdlNode, cluster: &mut Cluster, shapes: &Sh
     match shapes.find(&shape) {
         Ok(platform) => {
             let first = cluster.nodes.len();
-            cluster.nodes.extend(std::iter::repeat_n(Arc::new(platform), count));
+            cluster.nodes.extend(std::iter::repeat_n(platform, count));
             cluster.shared.extend(cores.map(|cores| SharedCores { nodes: first..first + count, cores }));
         }
         Err(problems) => {
