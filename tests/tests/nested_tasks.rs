@@ -348,6 +348,40 @@ fn commuting_tasks_nest_one_at_a_time() {
     }
 }
 
+/// The outermost task has the turn until it ends, and it ends with the innermost ones.
+#[test]
+fn tasks_that_commute_on_what_a_task_far_around_commutes_on_do_not_wait_for_its_turn() {
+    type Level<A> = Codelet<(A,), Handle<u64>>;
+    for shape in SHAPES {
+        let runtime = runtime(shape, 3);
+        let inner = runtime.codelet::<(Commute<u64>,), ()>("inner").cpu("inner", |_, (sum,)| *sum += 1).build();
+        let middle: Level<ReadWrite<u64>> = runtime
+            .codelet("middle")
+            .cpu("middle", move |context: &Context<'_, Handle<u64>>, (sum,): (&mut u64,)| {
+                *sum += 1;
+                let nest = context.nest();
+                (0..3).for_each(|_| _ = nest.task(&inner, (context.params,)).submit().expect("it is part of the data"));
+            })
+            .nests()
+            .build();
+        let outer: Level<Commute<u64>> = runtime
+            .codelet("outer")
+            .cpu("outer", move |context: &Context<'_, Handle<u64>>, (sum,): (&mut u64,)| {
+                *sum += 1;
+                let nested = context.nest().task_with(&middle, context.params.clone(), (context.params,)).submit();
+                nested.expect("it is part of the data");
+            })
+            .nests()
+            .build();
+        let sum = runtime.register(0);
+        for _ in 0..10 {
+            runtime.task_with(&outer, sum.clone(), (&sum,)).submit().expect("the task is sound");
+        }
+        runtime.wait_all().expect("every task runs");
+        assert_eq!(*runtime.read(&sum).expect("the data is good"), 50);
+    }
+}
+
 #[test]
 fn a_task_that_nests_is_cancelled_before_it_begins_and_not_afterwards() {
     let runtime = runtime(EAGER, 1);

@@ -10,6 +10,9 @@
 //! are behind it. In the order of all tasks, a nested one would wait for the task that it is part of, or for what waits
 //! for that: such tasks are refused. So nested tasks name data of the task, or data that no unfinished task outside
 //! keeps from them.
+//!
+//! A task that commutes has the turn at the data until it ends. Those nested in it, however deep, take none there: it
+//! would not come. Where they commute on that data too, they are ordered as if they read and wrote it.
 
 mod outside;
 
@@ -104,6 +107,20 @@ impl NestState {
     /// Whether the kernel has returned.
     pub(crate) fn has_returned(&self) -> bool {
         self.inner.lock().returned.is_some()
+    }
+
+    /// Whether the task, or one that it is nested in, commutes on this data: it has the turn there until it ends.
+    fn has_turn(&self, header: &DataHeader) -> bool {
+        let commutes =
+            |(named, mode): &(Arc<DataHeader>, AccessMode)| named.id == header.id && *mode == AccessMode::Commute;
+        let mut around = Some(self);
+        while let Some(state) = around {
+            if state.named.iter().any(commutes) {
+                return true;
+            }
+            around = state.place.get().and_then(|(_, outer)| outer.as_deref());
+        }
+        false
     }
 
     /// Whether the task names this data; an error if it does not allow the access.
@@ -295,7 +312,15 @@ impl Request<'_> {
         let core = &*self.submitter.core;
         let facts = self.job.facts();
         let mut inner = nest.inner.lock();
-        let (own, others) = self.check_nested(nest, &inner)?;
+        let (mut own, others) = self.check_nested(nest, &inner)?;
+        // A task around may have a turn that this one would wait for.
+        let mut had: SmallVec<[u64; 2]> = SmallVec::new();
+        for (header, mode) in own.iter_mut().filter(|(_, mode)| *mode == AccessMode::Commute) {
+            if nest.has_turn(header) {
+                *mode = AccessMode::ReadWrite;
+                had.push(header.id);
+            }
+        }
         let (context, priority) = admit(core, facts, self.context, self.priority, true)?;
         let mut right = core.sole.enter();
         let mut outside = Outside::lock(&others, &right);
@@ -320,7 +345,9 @@ impl Request<'_> {
         inner.tasks.insert(key.sequence);
         links += u32::from(nest.family.enter((!own.is_empty()).then_some(key.slot)));
         drop((inner, own, others));
-        self.rare.get_or_insert_default().nested_in = Some(Arc::clone(nest));
+        let rare = self.rare.get_or_insert_default();
+        rare.turns.retain(|turn| !had.contains(&turn.id));
+        rare.nested_in = Some(Arc::clone(nest));
         Ok(self.complete(Entered { context, place, key, links }, restriction))
     }
 }
