@@ -87,8 +87,8 @@ impl TaskHead {
         }
     }
 
-    /// Clears what components and models wrote about the record's previous task, which gets its own priority back: it
-    /// may be the next one, too.
+    /// Clears what components and models wrote about the record's previous task. Its priority stays: that of the next one
+    /// is set, or [restored](Self::restore_priority) before if that is the same.
     #[inline]
     pub fn reset(&self) {
         self.implementation.store(u16::MAX, Relaxed);
@@ -103,7 +103,7 @@ impl TaskHead {
             self.sched_data.store(0, Relaxed);
             self.reserved[RESTRICTION].store(0, Relaxed);
             self.reserved[RESTRICTED_ARCHS].store(0, Relaxed);
-            self.restore_priority();
+            self.reserved[GIVEN_PRIORITY].store(0, Relaxed);
         }
     }
 

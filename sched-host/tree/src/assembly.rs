@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::ledger::{Ledger, NodeId, NodeNumber, Phase, Slot};
 use super::lookahead::{Foresight, Lookahead};
 use super::neighbours::ContextFacts;
-use super::node::{NodeParts, ParentLink, TreeNode};
+use super::node::{NodeParts, Origin, ParentLink, TreeNode};
 use super::observer::Observed;
 use super::place::Place;
 use super::prospects::{self, RunPlaces};
@@ -244,8 +244,8 @@ impl LiveTree {
             NodeState {
                 context: String::new(),
                 node: node.place().path().to_owned(),
-                component: node.component_name.clone(),
-                plugin: node.plugin.clone(),
+                component: node.origin.component.clone(),
+                plugin: node.origin.plugin.clone(),
                 tasks: held.get(&node.number).copied().unwrap_or(0),
                 refusals: node.health.refusals.load(Relaxed),
                 last_refusal: (code != 0).then(|| Refusal::from_code(code).to_string()),
@@ -408,9 +408,7 @@ fn nodes(
             post,
             shared,
             component,
-            component_name: part.name,
-            plugin: part.plugin,
-            params: part.params,
+            origin: Box::new(Origin { component: part.name, plugin: part.plugin, params: part.params }),
         })
     };
     linked.map(node).collect()

@@ -37,7 +37,7 @@ impl LiveTree {
 }
 
 fn name(node: Option<&TreeNode>) -> RStr<'_> {
-    node.map_or("", |node| &node.component_name).into()
+    node.map_or("", |node| &node.origin.component).into()
 }
 
 fn family(node: Option<&TreeNode>) -> u32 {

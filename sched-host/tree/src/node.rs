@@ -48,6 +48,15 @@ const UNTOUCHED: u8 = 1;
 /// The component failed.
 const QUARANTINED: u8 = 2;
 
+/// What the component of a node is. In a box of its own: calls do not look at it.
+#[derive(PartialEq, Debug)]
+pub(super) struct Origin {
+    pub(super) component: String,
+    pub(super) plugin: String,
+    /// What it was built with.
+    pub(super) params: Params,
+}
+
 /// One node. Fields that nearly every hop reads come first, on one cache line: there may be a thousand leaves, and each
 /// task is pulled by another.
 #[repr(C, align(64))]
@@ -70,9 +79,7 @@ pub(super) struct TreeNode {
     pub(super) refuses_with_children: bool,
     /// Whether it has room, and its children.
     pub(super) room: Room,
-    pub(super) component_name: String,
-    pub(super) plugin: String,
-    pub(super) params: Params,
+    pub(super) origin: Box<Origin>,
     pub(super) children: Box<[NodeId]>,
     /// Each parent, with the number of this node among its children.
     pub(super) parents: Box<[ParentLink]>,
@@ -141,9 +148,7 @@ pub(super) struct NodeParts {
     /// Number among the nodes of all trees.
     pub(super) number: NodeNumber,
     pub(super) component: ComponentObject,
-    pub(super) component_name: String,
-    pub(super) plugin: String,
-    pub(super) params: Params,
+    pub(super) origin: Box<Origin>,
     pub(super) empty_until_pushed: bool,
     pub(super) end_is_noted: bool,
     pub(super) stores_any_number: bool,
@@ -183,9 +188,7 @@ impl TreeNode {
             offered: Offered::by(&parts.component, parts.hears_tasks),
             family: parts.family,
             component: parts.component,
-            component_name: parts.component_name,
-            plugin: parts.plugin,
-            params: parts.params,
+            origin: parts.origin,
             words: words(places[id.index()].raw()),
             // Combined workers do not sleep: their members do.
             wake_routes: if teams.is_none() { WakeRoutes::new(&children, &places) } else { None },
@@ -325,8 +328,8 @@ impl TreeNode {
         let fault = |kind| Fault {
             context: String::new(),
             node: self.place().path().to_owned(),
-            component: self.component_name.clone(),
-            plugin: self.plugin.clone(),
+            component: self.origin.component.clone(),
+            plugin: self.origin.plugin.clone(),
             kind,
         };
         kinds.into_iter().map(fault).collect()
@@ -531,7 +534,7 @@ extern "C" fn log(call: CallRef<'_>, node: u32, level: u32, line: RStr<'_>) {
         tree.note(call, from, NoteKind::Log(level), || line.to_string());
     }
     let (node, component, plugin) =
-        from.map_or(("", "", ""), |node| (node.place().path(), &*node.component_name, &*node.plugin));
+        from.map_or(("", "", ""), |node| (node.place().path(), &*node.origin.component, &*node.origin.plugin));
     tree.services.log(&LogLine { node, component, plugin, level, text: line.as_str() });
 }
 

@@ -185,7 +185,7 @@ impl LiveTree {
             }
         };
         let children = from.children.iter().map(alternative).collect();
-        let choice = Choice { component: from.component_name.clone(), from: observed.node(from), chosen, children };
+        let choice = Choice { component: from.origin.component.clone(), from: observed.node(from), chosen, children };
         observed.observer.chose(self.services.now().as_nanos(), call.requester, task, choice);
         call.forget_time();
     }

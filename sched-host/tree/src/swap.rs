@@ -193,10 +193,8 @@ fn corresponding(old: &LiveTree, new: &LiveTree) -> Vec<Pair> {
         new.nodes.iter().filter(keeps).map(|node| (node.place().path(), node)).collect();
     let pair = |node: &TreeNode| {
         let next = by_path.get(node.place().path())?;
-        let same =
-            (&node.component_name, &node.plugin, &node.params) == (&next.component_name, &next.plugin, &next.params);
         let failed = node.is_quarantined() || node.post.as_ref().is_some_and(|post| post.given_up().is_some());
-        (same && !failed).then_some(Pair { old: node.id, new: next.id })
+        (node.origin == next.origin && !failed).then_some(Pair { old: node.id, new: next.id })
     };
     old.nodes.iter().filter(keeps).filter_map(pair).collect()
 }
@@ -336,7 +334,7 @@ impl LiveTree {
             kept.iter().any(|pair| pair.new == node.id) || staying.iter().any(|shared| shared.new == Some(node.id))
         };
         let key = |node: &TreeNode| {
-            (node.component_name.clone(), node.plugin.clone(), node.place().raw().object.as_str().to_owned())
+            (node.origin.component.clone(), node.origin.plugin.clone(), node.place().raw().object.as_str().to_owned())
         };
         let mut waiting: HashMap<_, Vec<&TreeNode>> = HashMap::new();
         for node in next.nodes.iter().filter(|node| !is_taken(node)) {

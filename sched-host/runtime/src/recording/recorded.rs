@@ -275,12 +275,14 @@ impl Recorded {
     #[inline]
     pub(super) fn set_up(&self, index: u32, planned: &Planned) {
         let head = planned.slot.head();
+        match planned.has_priority {
+            // A component may have changed it in the last replay.
+            true => head.restore_priority(),
+            false => head.priority.store(self.priority.load(Relaxed).cast_signed(), Relaxed),
+        }
         head.reset();
         if let Some(home) = planned.home() {
             head.set_home(home);
-        }
-        if !planned.has_priority {
-            head.priority.store(self.priority.load(Relaxed).cast_signed(), Relaxed);
         }
         head.archs.store(planned.archs, Relaxed);
         if planned.width > 1 {
