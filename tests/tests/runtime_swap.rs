@@ -77,16 +77,22 @@ fn every_shipped_policy_gives_way_to_every_other() {
     assert_eq!(runtime.faults(), []);
 }
 
-#[test]
-fn tasks_keep_their_order() {
-    let runtime = builder(EAGER, 1, Vec::new()).build().expect("it starts");
-    let held = hold(&runtime, 1);
+/// Tasks that note their parameters, and what they have noted.
+fn noting(runtime: &Runtime) -> (Codelet<(), i32>, Arc<Mutex<Vec<i32>>>) {
     let order = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&order);
     let note = runtime
         .codelet::<(), i32>("note")
         .cpu("note", move |context, ()| noted.lock().expect("nobody panics").push(*context.params))
         .build();
+    (note, order)
+}
+
+#[test]
+fn tasks_keep_their_order() {
+    let runtime = builder(EAGER, 1, Vec::new()).build().expect("it starts");
+    let held = hold(&runtime, 1);
+    let (note, order) = noting(&runtime);
     for number in 0..10 {
         runtime.task_with(&note, number, ()).submit().expect("the task is sound");
     }
@@ -104,12 +110,7 @@ fn tasks_keep_their_order() {
 /// Runs tasks of all priorities up to 4 that were in a tree of heteroprio, which makes their priorities equal, and come
 /// to the next one: the second half first.
 fn by_priority(runtime: &Runtime, submit: impl FnOnce(&Codelet<(), i32>)) -> Vec<i32> {
-    let order = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&order);
-    let note = runtime
-        .codelet::<(), i32>("note")
-        .cpu("note", move |context, ()| noted.lock().expect("nobody panics").push(*context.params))
-        .build();
+    let (note, order) = noting(runtime);
     let context = runtime.default_context();
     let held = hold(runtime, 1);
     context.swap_policy_value(policy(r#"heteroprio { each "worker" { prio { worker } } }"#)).expect("it fits");
@@ -122,7 +123,7 @@ fn by_priority(runtime: &Runtime, submit: impl FnOnce(&Codelet<(), i32>)) -> Vec
 
 #[test]
 fn the_next_policy_goes_by_the_priorities_of_the_application() {
-    // Unchecked, since heteroprio is not told the lengths of tasks.
+    // Unchecked, since nothing knows the lengths of tasks.
     let runtime = runtime(EAGER, 1);
     for round in 0..2 {
         let order = by_priority(&runtime, |note| {
@@ -136,14 +137,9 @@ fn the_next_policy_goes_by_the_priorities_of_the_application() {
 
 #[test]
 fn a_replay_has_the_priorities_of_the_application_again() {
-    // Unchecked, since heteroprio is not told the lengths of tasks.
+    // Unchecked, since nothing knows the lengths of tasks.
     let runtime = runtime(EAGER, 1);
-    let order = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&order);
-    let note = runtime
-        .codelet::<(), i32>("note")
-        .cpu("note", move |context, ()| noted.lock().expect("nobody panics").push(*context.params))
-        .build();
+    let (note, order) = noting(&runtime);
     let recording = runtime.record(|recorder| {
         (0..5).try_for_each(|number| recorder.task_with(&note, number, ()).priority(number % 3).submit().map(drop))
     });
