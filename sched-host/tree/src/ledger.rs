@@ -469,7 +469,6 @@ impl Drop for Ledger {
                 for slot in chunk {
                     // A task that never ended does not belong to the next ledger.
                     slot.head().sequence.store(0, Relaxed);
-                    slot.head().reset();
                     slot.renew(Phase::Free);
                 }
                 UNUSED.lock().push(chunk);
