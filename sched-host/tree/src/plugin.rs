@@ -57,6 +57,7 @@ mod error;
 mod listing;
 mod load;
 mod manifest;
+mod reach;
 mod registered;
 mod registry;
 mod search;

@@ -9,12 +9,12 @@ use std::env::consts::ARCH;
 use std::fs::File;
 
 #[cfg(target_pointer_width = "64")]
-type FileHeader = elf::FileHeader64<Endianness>;
+pub(super) type FileHeader = elf::FileHeader64<Endianness>;
 #[cfg(target_pointer_width = "32")]
-type FileHeader = elf::FileHeader32<Endianness>;
+pub(super) type FileHeader = elf::FileHeader32<Endianness>;
 /// An entry of the table for the loader.
 pub(super) type Dynamic = <FileHeader as object::read::elf::FileHeader>::Dyn;
-type ProgramHeader = <FileHeader as object::read::elf::FileHeader>::ProgramHeader;
+pub(super) type ProgramHeader = <FileHeader as object::read::elf::FileHeader>::ProgramHeader;
 
 /// Machines by their names in target triples.
 const MACHINES: &[(&str, Machine)] = &[
@@ -113,7 +113,7 @@ fn table_ends(header: &FileHeader, endian: Endianness) -> Option<u64> {
 }
 
 /// Offset in the file of the bytes at this address.
-fn file_offset(segments: &[ProgramHeader], endian: Endianness, address: u64, size: u64) -> Option<u64> {
+pub(super) fn file_offset(segments: &[ProgramHeader], endian: Endianness, address: u64, size: u64) -> Option<u64> {
     segments.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD).find_map(|segment| {
         let within = address.checked_sub(segment.p_vaddr(endian))?;
         let (offset, length) = segment.file_range(endian);
@@ -144,7 +144,7 @@ fn other_machine(ident: &[u8]) -> LoadErrorKind {
     LoadErrorKind::Machine { found, expected: ARCH.to_owned() }
 }
 
-fn malformed(error: object::read::Error) -> LoadErrorKind {
+pub(super) fn malformed(error: object::read::Error) -> LoadErrorKind {
     LoadErrorKind::Malformed(error.to_string())
 }
 

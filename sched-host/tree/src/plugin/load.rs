@@ -75,7 +75,7 @@ pub(super) fn load(path: &Path) -> Result<Loaded, LoadErrorKind> {
     result
 }
 
-fn unreadable(error: std::io::Error) -> LoadErrorKind {
+pub(super) fn unreadable(error: std::io::Error) -> LoadErrorKind {
     LoadErrorKind::Unreadable(error.to_string())
 }
 

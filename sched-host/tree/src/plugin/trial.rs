@@ -13,6 +13,9 @@
 //! Damaged code can depend on memory that nobody has written, which is zero here and something else there: the child
 //! fills such memory, and asks the library once more.
 //!
+//! What a damaged library has the loader write outside of it need not be memory that the child looks at. So a file that
+//! does this is refused before ([`reach`]).
+//!
 //! A trial finds damage in what it executes. It says nothing of code that only other parameters, or a panic, lead to.
 //!
 //! The child is a fork. It has one thread, the one that called (and starts one more for the trial), and memory as it
@@ -24,10 +27,11 @@
 
 use super::copy::Content;
 use super::error::LoadErrorKind;
-use super::load::{Exports, Layouts, exports_of, open};
+use super::load::{Exports, Layouts, exports_of, open, unreadable};
 use super::verdict::Verdict;
-use super::{endings, smoke};
+use super::{endings, reach, smoke};
 use libloading::os::unix::Library;
+use object::ReadCache;
 use sched_core::ComponentInfo;
 use sched_core::abi::stamp::Stamp;
 use std::fs::File;
@@ -57,13 +61,15 @@ const DIFFERS: &str = "it describes its components otherwise when it is asked ag
 /// Loads a content in a child, unless an earlier trial of it passed.
 ///
 /// # Errors
-/// What the child found, or [`LoadErrorKind::Fatal`]: it died of it.
+/// [`LoadErrorKind::Malformed`], without a child: loading it changes memory that is not its own. Otherwise what the child
+/// found, or [`LoadErrorKind::Fatal`]: it died of it.
 pub(super) fn result(content: &Content, stamp: &Stamp) -> Result<Layouts, LoadErrorKind> {
     let passed = Passed::of(content.hash);
     if passed.as_ref().is_some_and(Passed::is_known) {
         // By a host of this version, whose types may have been others.
         return Ok(Layouts::Unknown);
     }
+    reach::check(&ReadCache::new(content.open().map_err(unreadable)?))?;
     match try_in_child(content, stamp) {
         Ok(Ok(Verdict::Passed)) => {
             if let Some(passed) = passed {
@@ -311,7 +317,7 @@ fn signal_name(signal: i32) -> String {
 }
 
 /// Changes with what a trial finds, so that contents that passed a weaker one are tried again.
-const STRENGTH: u32 = 2;
+const STRENGTH: u32 = 3;
 
 /// The note that a content has passed its trial: an empty file in the user's cache directory.
 struct Passed(PathBuf);
