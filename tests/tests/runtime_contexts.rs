@@ -256,6 +256,30 @@ fn failures_are_reported_by_context() {
     runtime.wait_all().expect("it is reported once");
 }
 
+/// The policy of the default context is for one worker, and the workers of the other are to come to it.
+#[test]
+fn a_context_that_cannot_be_deleted_goes_on() {
+    let runtime = start(2);
+    let other = context(&runtime, "other", EAGER, [1]);
+    let default = runtime.default_context();
+    default.remove_workers([1]).expect("there is this worker");
+    let narrow = sched_tests::stock::policy("fifo { worker }");
+    default.swap_policy_value(narrow).expect("it has one worker");
+    let error = other.delete().expect_err("its worker has nowhere to go");
+    let said = format!("{error:?}");
+    assert!(said.contains("`worker` stands for 2 workers"), "{said}");
+    assert_eq!((default.workers(), other.workers()), (vec![0], vec![1]));
+    let (note, notes) = noting(&runtime);
+    for context in [&default, &other] {
+        runtime.task_with(&note, 0, ()).context(context).submit().expect("it takes tasks");
+    }
+    runtime.wait_all().expect("every task runs");
+    assert_eq!(notes.lock().expect("nobody panics").len(), 2);
+    default.swap_policy("tree-eager").expect("it is known");
+    other.delete().expect("its worker goes there now");
+    assert_eq!(default.workers(), [0, 1]);
+}
+
 /// The next context takes the place of one that was deleted.
 #[test]
 fn the_current_context_that_is_gone_is_not_confused_with_the_next_one() {

@@ -114,7 +114,8 @@ impl SchedContext {
     /// move to the default one. Its failed tasks are reported by the runtime's next `wait_all`.
     ///
     /// # Errors
-    /// See [`ContextError`]; the context then continues.
+    /// See [`ContextError`]; the context then continues. One is that the policy of the default context does not fit the
+    /// workers that would come to it.
     pub fn delete(&self) -> Result<(), ContextError> {
         let (core, context) = (&self.submitter.core, &self.context);
         if context.number == ContextId::DEFAULT {
@@ -133,24 +134,32 @@ impl SchedContext {
         core.wait_until_ended(self).map_err(|error| {
             reopened(ContextError::Stalled { context: self.name().to_owned(), error: error.into() })
         })?;
-        let changing = context.changing.lock();
-        context
-            .tree
-            .swap(Vec::new(), &|| core.roster.renew())
-            .map_err(|error| reopened(ContextError::of_swap(self.name(), error)))?;
+        let _changing = context.changing.lock();
+        let others = || core.roster.contexts().filter(|other| other.number != context.number);
+        let workers = context.config.lock().workers.clone();
+        let idle: WorkerSet =
+            workers.iter().filter(|worker| !others().any(|other| other.tree.serves(*worker))).collect();
+        // They are in both for a moment: what cannot be done is found while nothing is lost.
+        let default = &core.roster.default;
+        let default_changing = default.changing.lock();
+        if !idle.is_empty() {
+            reshape(core, default, NewPolicy::Same, |workers| workers.union_with(&idle)).map_err(reopened)?;
+        }
+        if let Err(error) = context.tree.swap(Vec::new(), &|| core.roster.renew()) {
+            // Where they cannot be taken back, they stay in both.
+            let _ = reshape(core, default, NewPolicy::Same, |workers| {
+                for worker in idle.iter() {
+                    workers.remove(worker);
+                }
+            });
+            return Err(reopened(ContextError::of_swap(self.name(), error)));
+        }
+        drop(default_changing);
         core.roster.past.lock().extend(faults_of([(self.name().to_owned(), &context.tree)]));
         core.outcomes.forget_context(context.number);
-        let workers = std::mem::take(&mut context.config.lock().workers);
+        context.config.lock().workers = WorkerSet::new();
         context.in_flight.free(self.serial);
-        drop(changing);
-        let default = &core.roster.default;
-        let _changing = default.changing.lock();
-        let idle = |worker: &_| !core.roster.contexts().any(|context| context.tree.serves(*worker));
-        let idle: WorkerSet = workers.iter().filter(idle).collect();
-        match idle.is_empty() {
-            true => Ok(()),
-            false => reshape(core, default, NewPolicy::Same, |workers| workers.union_with(&idle)),
-        }
+        Ok(())
     }
 
     fn deleted(&self) -> ContextError {
