@@ -87,8 +87,8 @@ impl TaskHead {
         }
     }
 
-    /// Clears what components and models wrote about the record's previous task. Its priority stays: that of the next one
-    /// is set, or [restored](Self::restore_priority) before if that is the same.
+    /// Clears what components and models wrote about the record's previous task. Its priority stays: that of the next
+    /// one is set, or [restored](Self::restore_priority) before if that is the same.
     #[inline]
     pub fn reset(&self) {
         self.implementation.store(u16::MAX, Relaxed);

@@ -153,8 +153,8 @@ impl Node<'_> {
     /// of unknown length. The host records the start of each task that has an [expected length](crate::Task::predicted)
     /// just before it runs, and discards the record when it ends. A combined worker is done when its last member is.
     ///
-    /// `None` when the host keeps no such records, and for a worker that does not exist. (Since 1.1; an older host keeps
-    /// none.)
+    /// `None` when the host keeps no such records, and for a worker that does not exist. (Since 1.1; an older host
+    /// keeps none.)
     #[inline]
     #[must_use]
     pub fn worker_busy_until(&self, worker: WorkerId) -> Option<Time> {
@@ -166,8 +166,8 @@ impl Node<'_> {
     /// in those of the combined workers that it belongs to, as the leaves [report](Self::note_queued) them. Never
     /// earlier than now.
     ///
-    /// `None` when the host keeps no such records, and for a worker that does not exist. (Since 1.1; an older host keeps
-    /// none.)
+    /// `None` when the host keeps no such records, and for a worker that does not exist. (Since 1.1; an older host
+    /// keeps none.)
     #[inline]
     #[must_use]
     pub fn worker_free_at(&self, worker: WorkerId) -> Option<Time> {

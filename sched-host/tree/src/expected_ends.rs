@@ -24,7 +24,8 @@ pub(super) static ENDS: HostEnds = HostEnds { below: ends_below };
 pub(super) static TEAMS: HostTeams = HostTeams { size, member, load };
 
 impl LiveTree {
-    /// Maximum of `of` over the members of a worker; `None` if it is unknown for one of them, or there is no such worker.
+    /// Maximum of `of` over the members of a worker; `None` if it is unknown for one of them, or there is no such
+    /// worker.
     fn latest(&self, worker: u32, of: impl Fn(WorkerId) -> Option<Time>) -> Option<Time> {
         match self.teams.of(WorkerId(worker)) {
             None => of(WorkerId(worker)),

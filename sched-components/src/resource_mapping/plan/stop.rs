@@ -4,8 +4,8 @@ use crate::queue::Padded;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 
-/// Whether the work of a thread is in vain. Clones are of the same work. A round sets and clears it under its lock, so that
-/// what ended an earlier work does not end the next.
+/// Whether the work of a thread is in vain. Clones are of the same work. A round sets and clears it under its lock, so
+/// that what ended an earlier work does not end the next.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Stop(Arc<Padded<AtomicBool>>);
 

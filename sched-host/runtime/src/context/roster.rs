@@ -29,7 +29,8 @@ pub(crate) struct ContextCore {
     pub(crate) greatest: AtomicI32,
     /// Allowed priorities of tasks; `None` once the runtime has ended.
     priorities: Mutex<Option<RangeInclusive<i32>>>,
-    /// Held by a thread that changes the policy or the workers, so changes are serialized.
+    /// Held by a thread that changes the policy or the workers, so changes are serialized. Of two, the default
+    /// context's is taken last: a context that is deleted hands its workers over.
     pub(crate) changing: Mutex<()>,
     pub(super) config: Mutex<ContextConfig>,
     /// Number of tasks of earlier contexts at this place.

@@ -9,9 +9,9 @@
 //! others, and goes on with that as long as there are any; before it falls asleep it looks once more.
 //!
 //! A worker that comes to serve several contexts looks at home no more: its contexts take turns, and tasks outside of
-//! their trees would have none. Whoever changes a context ends that replays of these workers [leave](Core::leave_no_more)
-//! tasks, then shows that contexts have changed. Each worker that sees this puts into the tree what it or others have
-//! left: one that left a task before it knew sees the change afterwards.
+//! their trees would have none. Whoever changes a context ends that replays of these workers
+//! [leave](Core::leave_no_more) tasks, then shows that contexts have changed. Each worker that sees this puts into the
+//! tree what it or others have left: one that left a task before it knew sees the change afterwards.
 
 use super::homes::Lists;
 use super::recorded::Recorded;

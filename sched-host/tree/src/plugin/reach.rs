@@ -1,15 +1,16 @@
-//! What the loader of the system writes to on the word of a library.
+//! What the loader of the system does on the word of a library, beyond that library.
 //!
 //! The loader believes what a library says of its own memory: where segments are mapped, where addresses are filled in,
 //! what is made read-only afterwards. One wrong bit there makes it write to memory of somebody else: a stack, a heap, a
-//! second library. A child that loads such a file on trial may never look at that memory, and pass it, while the threads
-//! of its parent do. So these places are compared with the library's own segments before anything is loaded.
+//! second library. A child that loads such a file on trial may never look at that memory, and pass it, while threads of
+//! its parent do. So these places are compared with the library's own segments before anything is loaded. So are two
+//! numbers that the loader does not check either: of symbols' versions, and of functions for the end of the process.
 
 use super::elf::{Dynamic, FileHeader, ProgramHeader, file_offset, malformed};
 use super::error::LoadErrorKind;
 use object::elf::{
     DT_FINI_ARRAY, DT_FINI_ARRAYSZ, DT_JMPREL, DT_NULL, DT_PLTREL, DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR,
-    DT_RELRSZ, DT_RELSZ, DynamicTag, PT_DYNAMIC, PT_GNU_RELRO, PT_LOAD, PT_TLS, SHT_DYNSYM,
+    DT_RELRSZ, DT_RELSZ, PT_DYNAMIC, PT_GNU_RELRO, PT_LOAD, PT_TLS, SHT_DYNSYM,
 };
 use object::pod::Pod;
 use object::read::elf::{Dyn as _, FileHeader as Header, ProgramHeader as _, Rel as _, Rela as _, RelrIterator};
@@ -23,14 +24,14 @@ type Relr = <FileHeader as Header>::Relr;
 /// Largest page of any machine that a plugin can be for: what is made read-only may end with a page.
 const PAGE: u64 = 64 << 10;
 
-/// Refuses a library, whose headers were found complete, if loading it changes memory that is not its own.
+/// Refuses a library, whose headers were found complete, if the loader would reach beyond it.
 pub(super) fn check<'data>(data: impl ReadRef<'data>) -> Result<(), LoadErrorKind> {
     let header = FileHeader::parse(data).map_err(malformed)?;
     let endian = header.endian().map_err(malformed)?;
     let segments = header.program_headers(endian, data).map_err(malformed)?;
     let library = Described { data, endian, segments, memory: memory_of(segments, endian)? };
     library.check_special_segments()?;
-    library.check_relocations()?;
+    library.check_tables()?;
     check_versions(header, endian, data)
 }
 
@@ -76,7 +77,7 @@ fn wrong(what: String) -> LoadErrorKind {
 }
 
 /// A table of the library: its address, and its size in bytes.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Table {
     address: Option<u64>,
     size: u64,
@@ -110,45 +111,34 @@ impl<'data, R: ReadRef<'data>> Described<'data, R> {
         Ok(())
     }
 
-    /// Where addresses are filled in.
-    fn check_relocations(&self) -> Result<(), LoadErrorKind> {
-        let (mut rel, mut rela, mut relr, mut plt) =
-            (Table::default(), Table::default(), Table::default(), Table::default());
-        let mut plt_kind = DT_RELA;
-        let (mut endings, mut endings_size) = (None, None);
+    /// What the loader finds by the tables that it reads first.
+    fn check_tables(&self) -> Result<(), LoadErrorKind> {
+        let mut dynamic: Vec<&Dynamic> = Vec::new();
         for segment in self.segments.iter().filter(|segment| segment.p_type(self.endian) == PT_DYNAMIC) {
             let table = Table { address: Some(segment.p_vaddr(self.endian)), size: segment.p_filesz(self.endian) };
-            let entries = self.entries::<Dynamic>(table)?.iter();
-            for entry in entries.take_while(|entry| entry.tag(self.endian) != DT_NULL) {
-                let value = entry.val(self.endian);
-                match entry.tag(self.endian) {
-                    DT_REL => rel.address = Some(value),
-                    DT_RELSZ => rel.size = value,
-                    DT_RELA => rela.address = Some(value),
-                    DT_RELASZ => rela.size = value,
-                    DT_RELR => relr.address = Some(value),
-                    DT_RELRSZ => relr.size = value,
-                    DT_JMPREL => plt.address = Some(value),
-                    DT_PLTRELSZ => plt.size = value,
-                    DT_FINI_ARRAY => endings = Some(value),
-                    DT_FINI_ARRAYSZ => endings_size = Some(value),
-                    DT_PLTREL => plt_kind = DynamicTag(value.cast_signed()),
-                    _ => {}
-                }
-            }
+            dynamic
+                .extend(self.entries::<Dynamic>(table)?.iter().take_while(|entry| entry.tag(self.endian) != DT_NULL));
         }
-        if let (Some(address), None) = (endings, endings_size) {
-            // The loader does not look whether there is a size, and does so at the end of the process only.
+        // Of two, the loader takes the last.
+        let value =
+            |tag| dynamic.iter().rev().find(|entry| entry.tag(self.endian) == tag).map(|entry| entry.val(self.endian));
+        let table = |address, size| Table { address: value(address), size: value(size).unwrap_or(0) };
+        if let (Some(address), None) = (value(DT_FINI_ARRAY), value(DT_FINI_ARRAYSZ)) {
+            // The loader asks for the size without a look whether it is there, and does so only when the process ends.
             return Err(wrong(format!("its functions for the end of the process, at {address:#x}, have no number")));
         }
-        let (rel_plt, rela_plt) = if plt_kind == DT_REL { (plt, Table::default()) } else { (Table::default(), plt) };
-        for table in [rel, rel_plt] {
+        let mut rel = vec![table(DT_REL, DT_RELSZ)];
+        let mut rela = vec![table(DT_RELA, DT_RELASZ)];
+        let plt_is_rel = value(DT_PLTREL) == Some(DT_REL.0.cast_unsigned());
+        if plt_is_rel { &mut rel } else { &mut rela }.push(table(DT_JMPREL, DT_PLTRELSZ));
+        for table in rel {
             self.check_targets(self.entries::<Rel>(table)?.iter().map(|entry| entry.r_offset(self.endian)))?;
         }
-        for table in [rela, rela_plt] {
+        for table in rela {
             self.check_targets(self.entries::<Rela>(table)?.iter().map(|entry| entry.r_offset(self.endian)))?;
         }
-        self.check_targets(RelrIterator::<FileHeader>::new(self.endian, self.entries::<Relr>(relr)?))
+        let relr = self.entries::<Relr>(table(DT_RELR, DT_RELRSZ))?;
+        self.check_targets(RelrIterator::<FileHeader>::new(self.endian, relr))
     }
 
     fn entries<T: Pod>(&self, table: Table) -> Result<&'data [T], LoadErrorKind> {
@@ -159,6 +149,7 @@ impl<'data, R: ReadRef<'data>> Described<'data, R> {
         entries.ok_or_else(|| wrong(format!("its table at {address:#x} is not in the file")))
     }
 
+    /// Where addresses are filled in.
     fn check_targets(&self, targets: impl Iterator<Item = impl Into<u64>>) -> Result<(), LoadErrorKind> {
         const WORD: u64 = size_of::<usize>() as u64;
         for target in targets.map(Into::into) {
@@ -174,6 +165,7 @@ impl<'data, R: ReadRef<'data>> Described<'data, R> {
 #[cfg(all(test, target_pointer_width = "64"))]
 mod tests {
     use super::*;
+    use object::elf::DynamicTag;
     use proptest::prelude::*;
 
     /// Where the tables of the small library lie: in its first segment, at the address that is their place in the file.
@@ -193,6 +185,8 @@ mod tests {
         relr: Vec<u64>,
         /// Size of the first table.
         rela_size: u64,
+        /// Where its functions for the end of the process are, and their size.
+        endings: [(DynamicTag, u64); 2],
     }
 
     impl Library {
@@ -200,7 +194,7 @@ mod tests {
             let segments = vec![
                 (PT_LOAD.0, 0, 0x400, 0x400),
                 (PT_LOAD.0, DATA.start, 0x100, DATA.end - DATA.start),
-                (PT_DYNAMIC.0, DYNAMIC, 0x60, 0x60),
+                (PT_DYNAMIC.0, DYNAMIC, 0x80, 0x80),
                 // With far more memory that is zero than there is in the library.
                 (PT_TLS.0, DATA.start, 0x10, 1 << 24),
                 // To the end of a page, as linkers round it.
@@ -208,7 +202,8 @@ mod tests {
             ];
             // A word, and by a bit for each the first and the third after it.
             let relr = vec![DATA.start + 0x40, 0b1011];
-            Library { segments, rela: vec![DATA.start, DATA.end - 8], relr, rela_size: 2 * 24 }
+            let endings = [(DT_FINI_ARRAY, DATA.start), (DT_FINI_ARRAYSZ, 8)];
+            Library { segments, rela: vec![DATA.start, DATA.end - 8], relr, rela_size: 2 * 24, endings }
         }
 
         fn bytes(&self) -> Vec<u8> {
@@ -235,6 +230,8 @@ mod tests {
                 (DT_RELASZ, self.rela_size),
                 (DT_RELR, RELR),
                 (DT_RELRSZ, 8 * self.relr.len() as u64),
+                self.endings[0],
+                self.endings[1],
                 (DT_NULL, 0),
                 // Behind the end.
                 (DT_RELASZ, u64::MAX),
@@ -285,6 +282,7 @@ mod tests {
             case.segments[place].1 = address;
             cases.push(case);
         }
+        cases.push(Library { endings: [(DT_FINI_ARRAY, DATA.start); 2], ..sound.clone() });
         // One that is mapped over the other, and one before it.
         let mut case = sound.clone();
         case.segments[1].1 = 0x200;

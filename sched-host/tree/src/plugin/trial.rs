@@ -61,7 +61,7 @@ const DIFFERS: &str = "it describes its components otherwise when it is asked ag
 /// Loads a content in a child, unless an earlier trial of it passed.
 ///
 /// # Errors
-/// [`LoadErrorKind::Malformed`], without a child: loading it changes memory that is not its own. Otherwise what the child
+/// [`LoadErrorKind::Malformed`], without a child: the loader would reach beyond the library. Otherwise what the child
 /// found, or [`LoadErrorKind::Fatal`]: it died of it.
 pub(super) fn result(content: &Content, stamp: &Stamp) -> Result<Layouts, LoadErrorKind> {
     let passed = Passed::of(content.hash);
