@@ -23,12 +23,17 @@ pub struct Ran {
 /// How warnings of the machine begin. They stand on lines of their own.
 const OF_MACHINE: [&str; 3] = ["oversubscribed: ", "quota: ", "restricted: "];
 
+/// Whether a line of the program's standard error warns of the machine.
+#[must_use]
+pub fn is_of_machine(line: &str) -> bool {
+    let warning = line.strip_prefix("warning: ").or_else(|| line.strip_prefix("{\"warning\":\""));
+    warning.is_some_and(|text| OF_MACHINE.iter().any(|begins| text.starts_with(begins)))
+}
+
 /// Parts a standard error into what is not of the machine and what is.
 fn part(err: &str) -> (String, String) {
     err.split_inclusive('\n').fold(Default::default(), |(mut others, mut of_machine), line| {
-        let warning = line.strip_prefix("warning: ").or_else(|| line.strip_prefix("{\"warning\":\""));
-        let is_of_machine = warning.is_some_and(|text| OF_MACHINE.iter().any(|begins| text.starts_with(begins)));
-        if is_of_machine { &mut of_machine } else { &mut others }.push_str(line);
+        if is_of_machine(line) { &mut of_machine } else { &mut others }.push_str(line);
         (others, of_machine)
     })
 }

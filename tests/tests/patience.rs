@@ -5,7 +5,7 @@ use sched_test_support::has_compiler;
 use sched_tests::fixtures::{self, Profile, stock_plugin};
 use sched_tests::in_c::folder_of;
 use sched_tests::plugin_folder::{LIFO, fixture_folder};
-use sched_tests::program::{command, sched};
+use sched_tests::program::{command, is_of_machine, sched};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -232,6 +232,7 @@ fn watched_in(words: &[&str], builds: &[PathBuf; 2], root: &str, awaited: &str) 
     let mut builds = [1, 0].into_iter().cycle();
     let found = loop {
         match lines.recv_timeout(Duration::from_secs(2)) {
+            Ok(line) if is_of_machine(&line) => {}
             Ok(line) => {
                 said.push(line);
                 if said.last().is_some_and(|line| line.contains(awaited)) {

@@ -22,11 +22,11 @@ use std::sync::Arc;
 /// A grid of tasks, some in each step, wait for tasks of the step before; their kernel is Task Bench's compute-bound
 /// one. METG(50 %) is the workers' time for a task, overhead included, when half of it goes into iterations of the
 /// kernel: with finer tasks, overhead prevails. DATA: the tasks name the data that they access; EXPLICIT: they name the
-/// tasks that they wait for; REPLAYED: they were recorded beforehand. Beside them, in the same run, rayon's scope.spawn
-/// and, as a floor, threads with columns of their own that spin until their neighbours are ready; both know the graph
-/// in advance. All of a row are measured in turn, so that what disturbs the machine disturbs all of them, and what a
-/// length of the kernel took at least counts. Figures are microseconds; those in parentheses are multiples of the floor.
-/// Compare figures of one row, on a machine without other load.
+/// tasks that they wait for; REPLAYED: they were recorded beforehand, with data that only the recording uses. Beside
+/// them, in the same run, rayon's scope.spawn and, as a floor, threads with columns of their own that spin until their
+/// neighbours are ready; both know the graph in advance. All of a row are measured in turn, so that what disturbs the
+/// machine disturbs all of them, and what a length of the kernel took at least counts. Figures are microseconds; those
+/// in parentheses are multiples of the floor. Compare figures of one row, on a machine without other load.
 #[derive(clap::Args, Clone, Debug)]
 #[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:

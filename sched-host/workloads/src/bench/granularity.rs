@@ -148,12 +148,14 @@ struct Contest<'a> {
     reads4: Codelet<Reads4, Place>,
     reads5: Codelet<Reads5, Place>,
     rows: Vec<Vec<Handle<Cell>>>,
+    /// The same for the recording: what others use between two replays has to be put in order anew by each.
+    recorded_rows: Vec<Vec<Handle<Cell>>>,
 }
 
-/// Submits the tasks of a contest, with the data that they access, to a runtime or to a recorder.
+/// Submits the tasks of a contest, with the data in `rows` that they access, to a runtime or to a recorder.
 macro_rules! submit_by_data {
-    ($contest:ident, $to:expr) => {{
-        let (contest, rows) = ($contest, &$contest.rows);
+    ($contest:ident, $to:expr, $rows:expr) => {{
+        let (contest, rows) = ($contest, $rows);
         contest.submit(|step, column, before| {
             let (above, row) = (&rows[(step + rows.len() - 1) % rows.len()], &rows[step % rows.len()]);
             let (written, place) = (&row[column], (step as u32, column as u32));
@@ -195,6 +197,7 @@ impl<'a> Contest<'a> {
         }
         let free = execute();
         let row = |_| (0..grid.width).map(|_| runtime.register([0; 2])).collect();
+        let rows = || (0..grid.pattern.rows(grid.steps)).map(row).collect();
         Contest {
             runtime,
             grid,
@@ -205,7 +208,8 @@ impl<'a> Contest<'a> {
             reads3: codelet!(&Cell, &Cell, &Cell),
             reads4: codelet!(&Cell, &Cell, &Cell, &Cell),
             reads5: codelet!(&Cell, &Cell, &Cell, &Cell, &Cell),
-            rows: (0..grid.pattern.rows(grid.steps)).map(row).collect(),
+            rows: rows(),
+            recorded_rows: rows(),
         }
     }
 
@@ -232,12 +236,12 @@ impl<'a> Contest<'a> {
     }
 
     fn by_data(&self) -> Result<Duration, RunError> {
-        self.timed(|| submit_by_data!(self, self.runtime))
+        self.timed(|| submit_by_data!(self, self.runtime, &self.rows))
     }
 
     fn record(&self) -> Recording {
         let recording = self.runtime.record(|recorder| {
-            submit_by_data!(self, recorder);
+            submit_by_data!(self, recorder, &self.recorded_rows);
             Ok::<(), SubmitError>(())
         });
         recording.expect("nothing fails")
@@ -294,9 +298,11 @@ mod tests {
                 assert!(grid.is_done(), "{pattern}");
             }
             if pattern == Pattern::Stencil {
-                // The last row, which the last contender with data wrote.
-                let last = runtime.read(&contest.rows[(grid.steps - 1) % 2][3]).expect("its task ended well");
-                assert_eq!(*last, [19, 3]);
+                // The last row, of tasks that were submitted and of those that were replayed.
+                for rows in [&contest.rows, &contest.recorded_rows] {
+                    let last = runtime.read(&rows[(grid.steps - 1) % 2][3]).expect("its task ended well");
+                    assert_eq!(*last, [19, 3]);
+                }
             }
         }
     }
