@@ -70,11 +70,13 @@ impl DeferredWake {
     }
 
     /// Keeps a task that [comes straight back](Tree::comes_straight_back), for the worker to go on with: its next look
-    /// gives it. It is the last one that is kept, unless an earlier one `is_at_home`, and this one is not. Returns the
-    /// other, which is to be pushed now: in which order one worker pushes what it made ready at once is its choice.
+    /// gives it. Of those that it makes ready at once it goes on with the first that `is_at_home`, or else with the
+    /// first. Returns the other, which is to be pushed now: in which order one worker pushes what it made ready at once
+    /// is its choice. (The first was submitted first. Whoever goes on with the last, while thieves take the first, is
+    /// apart from them in the graph, where one has to wait for the other.)
     #[inline]
     pub fn keep(&mut self, slot: &'static Slot, is_at_home: bool) -> Option<&'static Slot> {
-        if self.is_at_home && !is_at_home && self.kept.is_some() {
+        if self.kept.is_some() && (self.is_at_home || !is_at_home) {
             return Some(slot);
         }
         slot.set_phase(Phase::Running);

@@ -4,6 +4,7 @@
 use super::shape::{Maker, Shape};
 use proptest::prelude::*;
 use sched_core::*;
+use sched_host::tree::seat::DeferredWake;
 use sched_host::tree::{Ledger, Phase, Slot, SlotId, Tree, WorkerFacts};
 use sched_tests::fake_services::FakeServices;
 use sched_tests::stock;
@@ -68,7 +69,7 @@ impl Play {
         slot
     }
 
-    /// Returns the task that a worker goes on with.
+    /// Returns the task that a worker goes on with, or gets from its pull: what it would have gone on with is pushed last.
     fn act(&mut self, act: &Act, with: bool) -> Option<u32> {
         match act {
             Act::Submit(by, spec) => {
@@ -78,18 +79,22 @@ impl Play {
             }
             Act::End(worker, ready) => {
                 let id = WorkerId(*worker as u32);
-                let mut kept: Option<&'static Slot> = None;
+                let mut deferred = DeferredWake::default();
                 for spec in ready {
                     let slot = self.task(*spec);
-                    let comes_back = with && self.tree.comes_straight_back(slot, ARCHS[*worker]);
-                    let pushed = match comes_back {
-                        true => [kept.replace(slot), None],
-                        false => [kept.take(), Some(slot)],
+                    let pushed = match self.tree.comes_straight_back(slot, ARCHS[*worker]) {
+                        true => [deferred.keep(slot, false), None],
+                        false => [deferred.take_kept(), Some(slot)],
                     };
                     pushed.into_iter().flatten().for_each(|slot| self.tree.push(slot, Some(id), None));
                 }
-                self.kept += usize::from(kept.is_some());
-                kept.or_else(|| self.tree.pull(id)).map(|slot| slot.id().0)
+                let kept = deferred.take_kept();
+                if with && let Some(kept) = kept {
+                    self.kept += 1;
+                    return Some(kept.id().0);
+                }
+                kept.into_iter().for_each(|slot| self.tree.push(slot, Some(id), None));
+                self.tree.pull(id).map(|slot| slot.id().0)
             }
         }
     }
