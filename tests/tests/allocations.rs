@@ -29,7 +29,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-type Reads = (Read<u64>, Read<u64>, Read<u64>, ReadWrite<u64>);
+/// As many as a codelet names by themselves.
+type Reads = (Read<u64>, Read<u64>, Read<u64>, Read<u64>, Read<u64>, Read<u64>, Read<u64>, ReadWrite<u64>);
 
 /// A wave of tasks with and without data, of three codelets and several priorities, and of replayed ones.
 struct Wave<'a> {
@@ -53,7 +54,8 @@ impl Wave<'_> {
         }
         for number in 0..TASKS / 10 {
             let at = |away: usize| &self.data[(number + away) % 8];
-            self.runtime.task(&self.gather, (at(0), at(1), at(2), at(3))).submit().unwrap();
+            let data = (at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7));
+            self.runtime.task(&self.gather, data).submit().unwrap();
         }
         self.runtime.run(&self.recording).unwrap();
         self.runtime.wait_all().unwrap();
@@ -66,8 +68,8 @@ const TASKS: usize = 5_000;
 fn a_wave_of_tasks_asks_for_no_memory_once_the_runtime_has_seen_one() {
     for tree in [stock::EAGER, stock::SHAPES[1]] {
         let runtime = stock::runtime(tree, 2);
-        let gather = runtime.codelet::<Reads, ()>("gather").cpu("gather", |_, (a, b, c, to)| {
-            *to = [a, b, c].into_iter().fold(*to, |sum, from| sum.wrapping_add(*from));
+        let gather = runtime.codelet::<Reads, ()>("gather").cpu("gather", |_, (a, b, c, d, e, f, g, to)| {
+            *to = [a, b, c, d, e, f, g].into_iter().fold(*to, |sum, from| sum.wrapping_add(*from));
         });
         let data: Vec<_> = (0..8).map(|number| runtime.register(number)).collect();
         let add =

@@ -46,15 +46,28 @@ fn has_same_id(one: &mut Accessed<'_>, other: &mut Accessed<'_>) -> bool {
     one.0.id == other.0.id
 }
 
-/// Whether these are at most three, of different data.
+/// Whether these are at most [`FEW`], of different data.
 #[inline]
 fn are_few_and_distinct(accesses: &[Accessed<'_>]) -> bool {
     match accesses {
         [] | [_] => true,
         [a, b] => id_of(a) != id_of(b),
         [a, b, c] => id_of(a) != id_of(b) && id_of(a) != id_of(c) && id_of(b) != id_of(c),
-        _ => false,
+        more => more.len() <= FEW && are_distinct(more),
     }
+}
+
+/// Whether these are of different data.
+// Out of line: a task with up to three data is not longer for it.
+#[inline(never)]
+fn are_distinct(accesses: &[Accessed<'_>]) -> bool {
+    let mut before = [0; FEW];
+    accesses.iter().enumerate().all(|(at, access)| {
+        let id = id_of(access);
+        let is_new = !before[..at].contains(&id);
+        before[at] = id;
+        is_new
+    })
 }
 
 #[inline]
@@ -63,7 +76,10 @@ fn writes_twice(pair: &[Accessed<'_>]) -> bool {
 }
 
 /// The accesses of a task, each datum once. In the order of their ids if some are special or commute, or there are many.
-pub(super) type Accesses<'h> = SmallVec<[Accessed<'h>; 4]>;
+pub(super) type Accesses<'h> = SmallVec<[Accessed<'h>; FEW]>;
+
+/// Number of data for which nothing is allocated, and which are compared with each other instead of sorted.
+const FEW: usize = 8;
 
 /// What the accesses of a task say of it.
 pub(super) struct Seen {
