@@ -69,7 +69,8 @@ impl Play {
         slot
     }
 
-    /// Returns the task that a worker goes on with, or gets from its pull: what it would have gone on with is pushed last.
+    /// Returns the task that a worker goes on with, or gets from its pull: what it would have gone on with is pushed
+    /// last then.
     fn act(&mut self, act: &Act, with: bool) -> Option<u32> {
         match act {
             Act::Submit(by, spec) => {
