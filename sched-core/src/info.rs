@@ -410,9 +410,9 @@ impl Info {
 
     /// Declares that a worker gets back what it pushes, as long as no task has had a priority other than 0: a pull for
     /// a child that is a worker gives the task that this worker has pushed just before, if it can execute it and the
-    /// task has no other [home](crate::Task::home). A host may then keep such a task for a worker that is about to pull,
-    /// and save both calls: the component hears nothing of the task. Of several tasks that a worker makes ready at once
-    /// the host chooses the one, as if it was pushed last. (Since 1.1; an older host calls the component.)
+    /// task has no other [home](crate::Task::home). A host may then keep such a task for a worker that is about to
+    /// pull, and save both calls: the component hears nothing of the task. Of several tasks that a worker makes ready at
+    /// once the host chooses the one, as if it was pushed last. (Since 1.1; an older host calls the component.)
     #[must_use]
     pub const fn newest_comes_back(mut self) -> Info {
         self.newest_comes_back = true;
