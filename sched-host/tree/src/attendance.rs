@@ -27,6 +27,7 @@ use serde::Serialize;
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -157,13 +158,33 @@ struct Noted {
 static DESKS: Mutex<Vec<Weak<Desk>>> = Mutex::new(Vec::new());
 
 thread_local! {
-    static DESK: OnceCell<Arc<Desk>> = const { OnceCell::new() };
+    static DESK: OnceCell<OwnDesk> = const { OnceCell::new() };
     /// Whether the thread has one. The first look at a desk allocates, since it is dropped when the thread ends; this
     /// one never does.
     static HAS_DESK: Cell<bool> = const { Cell::new(false) };
 }
 
-fn new_desk() -> Arc<Desk> {
+/// The desk of a thread, in its hands. A [`Watch`] may have the desk in its own for a moment when the thread ends.
+struct OwnDesk(Arc<Desk>);
+
+impl Deref for OwnDesk {
+    type Target = Desk;
+
+    fn deref(&self) -> &Desk {
+        &self.0
+    }
+}
+
+impl Drop for OwnDesk {
+    /// The thread ends, or ends the process, which a component that it is inside of must not do.
+    fn drop(&mut self) {
+        if let Some(left) = self.left() {
+            *LEFT.lock() = Some(left);
+        }
+    }
+}
+
+fn new_desk() -> OwnDesk {
     HAS_DESK.set(true);
     let thread = std::thread::current().name().unwrap_or("without a name").to_owned();
     let calls = std::array::from_fn(|_| Noted::default());
@@ -171,7 +192,7 @@ fn new_desk() -> Arc<Desk> {
     let mut desks = DESKS.lock();
     desks.retain(|desk| desk.strong_count() > 0);
     desks.push(Arc::downgrade(&desk));
-    desk
+    OwnDesk(desk)
 }
 
 /// While it lives, this thread is inside a call. Calls end in the reverse order of their beginning.
@@ -228,7 +249,7 @@ fn leave() {
 
 /// The method of the component at `post` that this thread called last, among the calls that it is inside of.
 pub(crate) fn method_at(post: &PostNumber) -> Option<Method> {
-    let innermost = |desk: &OnceCell<Arc<Desk>>| {
+    let innermost = |desk: &OnceCell<OwnDesk>| {
         let desk = desk.get()?;
         let noted = desk.calls.get(..(desk.depth.load(Relaxed) as usize).min(DEPTH))?;
         let calls = noted.iter().rev().map(|noted| noted.call.load(Relaxed));
@@ -304,22 +325,13 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
-    /// The thread ends, or ends the process, which a component that it is inside of must not do.
-    fn drop(&mut self) {
-        if let Some(left) = self.left() {
-            *LEFT.lock() = Some(left);
-        }
-    }
-}
-
 static LEFT: Mutex<Option<LeftCall>> = Mutex::new(None);
 
 /// The last call whose thread ended inside it, as one that calls `exit` does; or else that which this thread is inside
 /// of, where it ends the process and nothing of the thread is dropped.
 pub(crate) fn left_call() -> Option<LeftCall> {
     let of_this = || {
-        let left = |desk: &OnceCell<Arc<Desk>>| desk.get()?.left();
+        let left = |desk: &OnceCell<OwnDesk>| desk.get()?.left();
         HAS_DESK.get().then(|| DESK.try_with(left).ok().flatten()).flatten()
     };
     LEFT.lock().take().or_else(of_this)
@@ -366,6 +378,30 @@ mod tests {
 
     fn post(component: &str) -> PostNumber {
         PostNumber::new(Post::component("root", component, "test"))
+    }
+
+    #[test]
+    fn a_call_is_left_by_its_thread_though_a_watch_looks_at_the_desk() {
+        let (begun, begins) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let of = post("left");
+        std::thread::scope(|scope| {
+            let leaves = std::thread::Builder::new().name("leaves".to_owned());
+            let of = &of;
+            let leaves = leaves.spawn_scoped(scope, move || {
+                std::mem::forget(Inside::new(of, Method::PullTask));
+                begun.send(()).expect("the test waits");
+                let _ = released.recv();
+            });
+            begins.recv().expect("it begins");
+            let looked_at: Vec<Arc<Desk>> = DESKS.lock().iter().filter_map(Weak::upgrade).collect();
+            drop(release);
+            // Unlike the end of a scope, a join waits for what the thread drops.
+            leaves.expect("it began").join().expect("it ends");
+            let left = left_call().map(|LeftCall { method, thread, .. }| (method, thread));
+            assert_eq!(left, Some((Method::PullTask, "leaves".to_owned())));
+            drop(looked_at);
+        });
     }
 
     #[test]
