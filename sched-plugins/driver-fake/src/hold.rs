@@ -3,7 +3,8 @@
 use super::locked;
 use sched_core::driver::DeviceNumber;
 use std::collections::HashMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Operations of one kind on one device.
 #[derive(Default, Debug)]
@@ -26,6 +27,9 @@ type All = HashMap<(DeviceNumber, Kind), Operations>;
 
 static OPERATIONS: Mutex<Option<All>> = Mutex::new(None);
 static CHANGED: Condvar = Condvar::new();
+
+/// Far longer than anything that a test waits for.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// Holds the copies or the kernels of a device until it is dropped; see [`hold_copies`] and [`hold_kernels`].
 #[derive(Debug)]
@@ -58,13 +62,33 @@ impl Held {
     }
 
     /// Waits until one of them is held.
+    ///
+    /// # Panics
+    /// If none is for a minute.
     pub fn wait_for_one(&self) {
-        drop(wait_until(|all| all.entry((self.device, self.kind)).or_default().waiting > 0));
+        self.wait_until(|all| all.entry((self.device, self.kind)).or_default().waiting > 0);
     }
 
     /// Waits until this number of copies from and to the device have ended since this was made.
+    ///
+    /// # Panics
+    /// If they have not after a minute.
     pub fn wait_for_copies(&self, count: usize) {
-        drop(wait_until(|all| all.entry((self.device, Kind::Copy)).or_default().ended - self.copies >= count));
+        self.wait_until(|all| all.entry((self.device, Kind::Copy)).or_default().ended - self.copies >= count);
+    }
+
+    /// Waits until something is so, and panics where the test would hang.
+    fn wait_until(&self, mut is_so: impl FnMut(&mut All) -> bool) {
+        let is_not = |all: &mut Option<All>| !is_so(all.get_or_insert_default());
+        let waited = CHANGED.wait_timeout_while(locked(&OPERATIONS), MINUTE, is_not);
+        let (all, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        drop(all);
+        assert!(
+            !waited.timed_out(),
+            "what a test waits for on {:?} does not happen ({:?} are held)",
+            self.device,
+            self.kind
+        );
     }
 }
 
@@ -73,12 +97,6 @@ impl Drop for Held {
         locked(&OPERATIONS).get_or_insert_default().entry((self.device, self.kind)).or_default().is_held = false;
         CHANGED.notify_all();
     }
-}
-
-/// Waits until something is so.
-fn wait_until(mut is_so: impl FnMut(&mut All) -> bool) -> MutexGuard<'static, Option<All>> {
-    let is_not = |all: &mut Option<All>| !is_so(all.get_or_insert_default());
-    CHANGED.wait_while(locked(&OPERATIONS), is_not).unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits while operations of this kind are held on a device.
@@ -92,7 +110,8 @@ pub(crate) fn pass(device: DeviceNumber, kind: Kind) {
         operations.waiting += 1;
         CHANGED.notify_all();
     }
-    let mut all = wait_until(|all| !all.entry((device, kind)).or_default().is_held);
+    let is_held = |all: &mut Option<All>| all.get_or_insert_default().entry((device, kind)).or_default().is_held;
+    let mut all = CHANGED.wait_while(locked(&OPERATIONS), is_held).unwrap_or_else(PoisonError::into_inner);
     all.get_or_insert_default().entry((device, kind)).or_default().waiting -= 1;
 }
 

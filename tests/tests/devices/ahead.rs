@@ -22,10 +22,11 @@ fn the_inputs_of_queued_tasks_are_copied_while_a_kernel_runs() {
         let on_device = axpy(&runtime, On::Devices);
         let arrays = |value: f64| [(); TASKS].map(|()| runtime.array(vec![value; 8]));
         let (from, to) = (arrays(3.0), arrays(1.0));
-        let kernels = hold_kernels(17);
+        let (copies, kernels) = (hold_copies(17), hold_kernels(17));
         for (from, to) in from.iter().zip(&to) {
             runtime.task_with(&on_device, 2.0, (from, to)).submit().expect("it is taken");
         }
+        drop(copies);
         kernels.wait_for_one();
         // The first kernel does not end before the inputs of all have arrived.
         kernels.wait_for_copies(2 * TASKS);
