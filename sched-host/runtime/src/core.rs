@@ -25,6 +25,7 @@ use parking_lot::Mutex;
 use sched_core::{ArchSet, Time, WorkerId, WorkerSet, fetch_to_write};
 use sched_graph::{ContextId, Where};
 use sched_model::Models;
+use sched_sync::at_hand::Hand;
 use sched_sync::in_flight::Counts;
 use sched_sync::sole::{Right, Sole};
 use sched_trace::Recorder;
@@ -60,6 +61,8 @@ pub(crate) struct Core {
     /// Present if the machine has combined workers.
     pub(crate) combined: Option<Combined>,
     pub(crate) counters: Box<[CachePadded<WorkerCounters>]>,
+    /// What each worker has [at hand](crate::worker::at_hand).
+    pub(crate) hands: Box<[CachePadded<Hand>]>,
     /// Number of tasks submitted; also the order of submission.
     submitted: CachePadded<AtomicU64>,
     /// All tasks up to this sequence have ended.
@@ -183,6 +186,7 @@ impl Core {
             records: Records::default(),
             archs: facts.iter().map(|worker| worker.arch).collect(),
             counters: facts.iter().map(|_| CachePadded::default()).collect(),
+            hands: facts.iter().map(|_| CachePadded::default()).collect(),
             facts,
             combined,
             backend,

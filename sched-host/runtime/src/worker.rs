@@ -1,6 +1,7 @@
 //! The thread of a worker: look for tasks, execute them, sleep.
 
 pub(crate) mod acting;
+pub(crate) mod at_hand;
 pub(crate) mod main_worker;
 pub(crate) mod notes;
 pub(crate) mod progression;
@@ -132,7 +133,9 @@ impl Worker {
         if let Some(device) = self.device() {
             self.drive(&device);
         }
-        while let Some(work) = self.look().or_else(|| self.wait_for_task(&mut UntilEnd)) {
+        while let Some(work) =
+            self.look().or_else(|| self.look_at_hands()).or_else(|| self.wait_for_task(&mut UntilEnd))
+        {
             match work {
                 Work::Alone(slot) => self.execute(slot),
                 Work::Together(gathering) => self.attend(&gathering),
@@ -205,8 +208,12 @@ impl Worker {
         found
     }
 
-    /// Looks for a task that waits at home with another worker.
+    /// Looks for a task that another worker has at hand, or that waits at home with one.
     fn look_elsewhere(&mut self) -> Option<Work<Purpose>> {
+        let found = self.look_at_hands();
+        if found.is_some() {
+            return found;
+        }
         match self.core.find_elsewhere(self.id, self.arch, &mut self.scratch) {
             Ok(found) => found.map(Work::Alone),
             Err(Scheduled) => self.look(),

@@ -5,6 +5,7 @@
 //! - [sleep]: a worker falls asleep without missing a task.
 //! - [gathering]: the members of a combined worker come together without deadlock.
 //! - [at_home]: ready tasks of a known graph wait where their workers look.
+//! - [at_hand]: a worker goes on with what it has made ready, unless others have nothing to do.
 //! - [link]: a task waits for others that may be ending.
 //! - [follow]: a list is kept while it has followers.
 //! - [in_flight]: a context goes when the last of its tasks has ended.
@@ -22,6 +23,7 @@
 //! `models` of each tries every order of its steps. (`SharedSet` of `sched-core` and the queue of `sched-components`
 //! have theirs beside them.)
 
+pub mod at_hand;
 pub mod at_home;
 pub mod counted;
 pub mod family;

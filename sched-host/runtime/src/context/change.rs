@@ -185,7 +185,7 @@ fn reshape(
     };
     let renew = || core.roster.renew();
     if let Some(config) = exchange(&context.tree, &context.config(), policy, change, lay, &renew)? {
-        core.wake_for_what_waits_at_home(&config.workers);
+        core.wake_for_what_is_in_no_tree(&config.workers);
         *context.config.lock() = config;
         if core.leave_no_more() {
             core.roster.renew();

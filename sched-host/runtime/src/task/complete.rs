@@ -125,7 +125,9 @@ impl Core {
         {
             // A task that this worker goes on with has its home here, whatever was said before.
             let is_at_home = slot.head().home() == Some(worker.0);
-            if let Some(other) = scratch.deferred.keep(slot, is_at_home) {
+            if let Some(other) = scratch.deferred.keep(slot, is_at_home)
+                && let Some(other) = self.hold(other, worker, scratch)
+            {
                 self.push_here(tree, other, requester, scratch);
             }
             return;
@@ -145,7 +147,13 @@ impl Core {
 
     /// Pushes a task on behalf of this thread.
     #[inline]
-    fn push_here(&self, tree: &Tree, slot: &'static Slot, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
+    pub(crate) fn push_here(
+        &self,
+        tree: &Tree,
+        slot: &'static Slot,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) {
         if scratch.will_pull {
             scratch.deferred.note_pushed(slot.id());
         }

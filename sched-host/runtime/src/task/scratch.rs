@@ -8,6 +8,7 @@ use crate::data::DataHeader;
 use crate::recording::{Recorded, Visit};
 use sched_core::{Arch, WorkerId};
 use sched_graph::ContextId;
+use sched_sync::at_hand::Filled;
 use sched_tree::seat::DeferredWake;
 use sched_tree::{Slot, SlotId};
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub(crate) struct WorkerScratch {
     /// The only context that this worker serves, its number and its architecture: it may go on with a task that it makes
     /// ready.
     pub(crate) goes_on: Option<(ContextId, WorkerId, Arch)>,
+    /// How many tasks it has [at hand](crate::worker::at_hand), at most.
+    pub(crate) filled: Filled,
     /// Slots to return to their codelets.
     pub(super) freed: Freed,
     /// The recording of the last task that belonged to one.

@@ -94,7 +94,7 @@ impl Worker {
         counters.idle_since.store(0, Relaxed);
         self.leave_others();
         let mut executed = 0;
-        while let Some(work) = self.look().or_else(|| self.wait_here(&mut stay)) {
+        while let Some(work) = self.look().or_else(|| self.look_at_hands()).or_else(|| self.wait_here(&mut stay)) {
             match work {
                 Work::Alone(slot) => self.execute(slot),
                 Work::Together(gathering) => self.attend(&gathering),
@@ -105,6 +105,7 @@ impl Worker {
                 stay.look_on();
             }
             if (stay.looks == Looks::Often || executed % SELDOM == 0) && stay.is_over(&self.core) {
+                self.lay_down();
                 self.wake_deferred();
                 break;
             }

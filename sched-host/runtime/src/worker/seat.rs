@@ -8,7 +8,6 @@ use sched_tree::combined::CombinedWorkers;
 use sched_tree::seat::{DeferredWake, HasTree, Seat, Seated};
 use sched_tree::{Slot, Tree};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 impl HasTree for ContextCore {
     #[inline(always)]
@@ -44,6 +43,7 @@ impl Seated for Worker {
             [only] if !may_be_called && self.device().is_none() => Some((only.number, self.id, self.arch)),
             _ => None,
         };
+        self.lay_down();
         if self.scratch.goes_on.is_none() && !served.is_empty() {
             self.core.schedule_what_was_left(self.id, &mut self.scratch);
             // It may be about to execute a task, instead of pulling one.
@@ -61,14 +61,14 @@ impl Seated for Worker {
 
     #[inline(always)]
     fn goes_on(&mut self) {
-        let went_on = &self.core.counters[self.id.index()].went_on;
-        went_on.store(went_on.load(Relaxed) + 1, Relaxed);
+        self.count_went_on();
     }
 
     #[inline(always)]
     fn at_home(&mut self) -> Option<&'static Slot> {
-        if !self.scratch.has_recording() {
-            return None;
+        let at_hand = self.take_at_hand();
+        if at_hand.is_some() || !self.scratch.has_recording() {
+            return at_hand;
         }
         self.core.find_at_home(&mut self.scratch)
     }
