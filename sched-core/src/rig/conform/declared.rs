@@ -57,14 +57,14 @@ fn waits_at_home(running: &Running<'_>, call: &Call<'_>) -> Option<Flaw> {
         return None;
     }
     let worker = running.puller(call.step)?;
-    let home = |task: TaskId| running.rig.read(task, Task::home);
     let is_mine = |task: &&TaskId| {
-        home(**task) == Some(worker) && running.rig.read(**task, |task| running.rig.host.executable(worker, task))
+        running.home(**task) == Some(worker)
+            && running.rig.read(**task, |task| running.rig.host.executable(worker, task))
     };
     let mine = call.held_before.iter().find(is_mine)?;
     let given = match pulled {
         None => "nothing".to_owned(),
-        Some(other) => format!("{other}, at home with {}", home(other).filter(|home| *home != worker)?),
+        Some(other) => format!("{other}, at home with {}", running.home(other).filter(|home| *home != worker)?),
     };
     let why = format!("{mine} waits, which is at home with {worker}, and this one gets {given}");
     Some((Property::WaitsAtHome, why))

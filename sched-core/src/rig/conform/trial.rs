@@ -19,7 +19,7 @@ use crate::node::{Child, Parent};
 use crate::params::Value;
 use crate::task::{Task, TaskId};
 use crate::workers::{WorkerId, WorkerSet};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -98,6 +98,8 @@ pub(super) struct Running<'a> {
     /// Whether a task had a priority, and the task that a worker pushed in the last call, otherwise.
     pub(super) had_priority: bool,
     newest: Option<(WorkerId, TaskId)>,
+    /// The workers that have pushed tasks which are at home nowhere else, and which they can execute.
+    pushed_by: BTreeMap<TaskId, WorkerId>,
     /// Whether workers left the context or joined it.
     pub(super) changed: bool,
     /// Whether it asked a parent for tasks since the component is being emptied.
@@ -211,10 +213,16 @@ impl Running<'_> {
         self.worker_of(child, *worker).filter(|_| alone).map(WorkerId)
     }
 
+    /// The worker with which a task is at home.
+    pub(super) fn home(&self, task: TaskId) -> Option<WorkerId> {
+        self.pushed_by.get(&task).copied().or_else(|| self.rig.read(task, Task::home))
+    }
+
     /// Notes a task that a worker has pushed and can execute itself, if none had a priority.
     fn note_newest(&mut self, step: &Step, answer: &Answer) {
         let Answer::Pushed(task, taken) = answer else { return };
         self.had_priority |= self.rig.read(*task, |task| task.priority()) != 0;
+        self.pushed_by.remove(task);
         if let Step::Push(_, Some(number)) = step
             && !self.had_priority
             && taken.is_ok()
@@ -224,6 +232,7 @@ impl Running<'_> {
                 |task: &Task| self.rig.host.executable(worker, task) && task.home().is_none_or(|home| home == worker);
             let is_able = self.rig.read(*task, comes_back);
             self.newest = (is_able && self.rig.held().contains(task)).then_some((worker, *task));
+            self.pushed_by.extend(self.newest.map(|(worker, task)| (task, worker)));
         }
     }
 
@@ -452,6 +461,7 @@ impl Trial {
             was_pushed: false,
             had_priority: false,
             newest: None,
+            pushed_by: BTreeMap::new(),
             changed: false,
             asked: false,
             seen: 0,

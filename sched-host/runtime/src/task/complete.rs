@@ -126,7 +126,7 @@ impl Core {
             // A task that this worker goes on with has its home here, whatever was said before.
             let is_at_home = slot.head().home() == Some(worker.0);
             if let Some(other) = scratch.deferred.keep(slot, is_at_home)
-                && let Some(other) = self.hold(other, worker, scratch)
+                && let Some(other) = self.hold(tree, other, worker, scratch)
             {
                 self.push_here(tree, other, requester, scratch);
             }

@@ -1,9 +1,9 @@
 //! Tasks that a worker has at hand; see [`sched_sync::at_hand`].
 //!
-//! Where a worker may go on with a task that it makes ready, since its next pull would give that
-//! ([`Tree::comes_straight_back`]), it goes on with one of several, and later pulls would give it the others. It holds a
-//! few of these instead of pushing them. Others who find nothing in their trees take the oldest, as they would from the
-//! worker's queue there. Nothing is held while any worker sleeps: a push wakes it.
+//! Of several tasks that it makes ready a worker goes on with one, where its next pull would give that
+//! ([`Tree::comes_straight_back`]). The others would wait in the tree, for later pulls of this worker or for others who
+//! find nothing else ([`Tree::waits_at_home`]). It holds a few of these instead, and others take the oldest when they
+//! find nothing in their trees. Nothing is held while any worker sleeps: a push wakes it.
 //!
 //! What is held is in no tree. It goes into that of its context when the worker comes to serve other contexts, when the
 //! tree is no longer of that kind, and when a thread of the program stops being the worker.
@@ -15,7 +15,7 @@ use crate::task::scratch::WorkerScratch;
 use sched_core::WorkerId;
 use sched_sync::light_fence;
 use sched_tree::seat::{Seated, Work};
-use sched_tree::{Phase, Slot, SlotId};
+use sched_tree::{Phase, Slot, SlotId, Tree};
 use std::sync::atomic::Ordering::*;
 
 /// The number of a slot in a [`Hand`](sched_sync::at_hand::Hand), which is not 0. (There are fewer than 2³¹ slots.)
@@ -36,11 +36,13 @@ impl Core {
     #[inline]
     pub(crate) fn hold(
         &self,
+        tree: &Tree,
         slot: &'static Slot,
         worker: WorkerId,
         scratch: &mut WorkerScratch,
     ) -> Option<&'static Slot> {
-        if slot.head().home().is_some_and(|home| home != worker.0) {
+        let has_home = slot.head().home().is_some_and(|home| home != worker.0);
+        if has_home || !tree.waits_at_home() {
             return Some(slot);
         }
         // The worker would have gone on with it. It has not begun, and may be cancelled.
