@@ -4,20 +4,19 @@
 //!
 //! A worker that makes several tasks ready at once goes on with one of them, and with the others later, unless somebody
 //! else has nothing to do. Putting those into a queue shared with others, and taking most of them out again, costs more
-//! than such a task may take. So each worker has a [`Hand`]: a few places in one cache line, where it stacks them.
+//! than such a task may take. So each worker has a [`Hand`]: a few places in one cache line, used in turn.
 //!
-//! - **put**: the worker stores the task in the place above the last one. Nobody else puts anything there, so that is a
-//!   plain store.
-//! - **take**: the worker goes through the places from the top, until it has emptied one.
-//! - **steal**: others do the same from the bottom, where the oldest task lies.
+//! - **put**: the worker stores the task in the next place, if that is empty. Nobody else puts anything there, so that is
+//!   a plain store.
+//! - **take**: the worker goes through the places that it has filled, from the oldest, until it has emptied one.
+//! - **steal**: others do the same, from any place.
 //!
-//! Both empty a place by an exchange of the number that they saw there: whoever succeeds has the task, and nobody else.
+//! All empty a place by an exchange of the number that they saw there: whoever succeeds has the task, and nobody else.
 //! If somebody else was faster the worker's place is empty, since it alone fills places; others pass on.
 //!
-//! *No sleeper misses a task.* Whoever puts one then looks for sleeping workers, behind a light fence, and takes what is
-//! on top back if there are any: that goes where sleepers are woken for it. A worker that falls asleep looks at all
-//! hands once more behind a heavy fence ([`sleep`](crate::sleep)). If it does not see the task, the other one sees it
-//! sleep.
+//! *No sleeper misses a task.* Whoever puts one then looks for sleeping workers, behind a light fence, and takes it back
+//! if there are any: it goes where sleepers are woken for it. A worker that falls asleep looks at all hands once more
+//! behind a heavy fence ([`sleep`](crate::sleep)). If it does not see the task, the other one sees it sleep.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -32,37 +31,47 @@ pub const ROOM: usize = if cfg!(loom) { 2 } else { 4 };
 #[repr(align(64))]
 pub struct Hand([AtomicU32; ROOM]);
 
-/// Number of places of a [`Hand`] that its worker has filled, some of which others may have emptied since. Only the
+/// Which places of a [`Hand`] its worker has filled, as far as it knows: others may have emptied some since. Only the
 /// worker has it.
 #[derive(Default, Debug)]
-pub struct Filled(usize);
+pub struct Filled {
+    /// How many it has filled so far.
+    count: usize,
+    /// How many of these it has come back to: at least all but the last [`ROOM`].
+    passed: usize,
+}
 
 impl Filled {
     /// Whether there are none.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0 == 0
+        self.count == self.passed
     }
 }
 
 impl Hand {
-    /// For the worker: puts something on top. Returns whether there was room.
+    /// For the worker: puts something there. Returns whether there was room.
     #[inline]
     pub fn put(&self, filled: &mut Filled, number: u32) -> bool {
         debug_assert_ne!(number, 0, "an empty place");
-        let Some(place) = self.0.get(filled.0) else { return false };
+        let place = &self.0[filled.count % ROOM];
+        if place.load(Relaxed) != 0 {
+            return false;
+        }
         place.store(number, Release);
-        filled.0 += 1;
+        filled.count += 1;
+        filled.passed = filled.passed.max(filled.count.saturating_sub(ROOM));
         true
     }
 
-    /// For the worker: takes what is on top.
+    /// For the worker: takes the oldest.
     #[inline]
     pub fn take(&self, filled: &mut Filled) -> Option<u32> {
-        while filled.0 > 0 {
-            filled.0 -= 1;
-            let taken = empty(&self.0[filled.0], |_| true);
+        while filled.passed < filled.count {
+            let place = &self.0[filled.passed % ROOM];
+            filled.passed += 1;
+            let taken = empty(place, |_| true);
             if taken.is_some() {
                 return taken;
             }
@@ -70,7 +79,16 @@ impl Hand {
         None
     }
 
-    /// For others: takes the lowest that `suits`.
+    /// For the worker: takes back what it has just put, unless somebody has that.
+    #[inline]
+    pub fn take_back(&self, filled: &mut Filled) -> Option<u32> {
+        let last = filled.count.checked_sub(1).filter(|last| *last >= filled.passed)?;
+        let taken = empty(&self.0[last % ROOM], |_| true)?;
+        filled.count = last;
+        Some(taken)
+    }
+
+    /// For others: takes one that `suits`.
     #[inline]
     pub fn steal(&self, suits: impl Fn(u32) -> bool) -> Option<u32> {
         self.0.iter().find_map(|place| empty(place, &suits))
@@ -96,26 +114,48 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_worker_takes_the_last_and_others_the_first() {
+    fn the_worker_takes_the_oldest() {
         let (hand, mut filled) = (Hand::default(), Filled::default());
-        assert!(filled.is_empty());
-        for number in 1..=ROOM as u32 {
-            assert!(hand.put(&mut filled, number));
-        }
-        assert!(!hand.put(&mut filled, 99), "there is no room");
-        assert_eq!(hand.steal(|_| false), None);
-        assert_eq!(hand.steal(|number| number < 3), Some(1));
-        assert_eq!(hand.take(&mut filled), Some(ROOM as u32));
-        assert!(hand.put(&mut filled, 100));
-        assert_eq!(hand.take(&mut filled), Some(100));
-        for number in (2..ROOM as u32).rev() {
-            assert_eq!(hand.take(&mut filled), Some(number));
-        }
-        assert_eq!((hand.take(&mut filled), hand.steal(|_| true)), (None, None));
         assert!(filled.is_empty() && hand.is_empty());
-        assert!(hand.put(&mut filled, 7), "what was stolen leaves room");
-        assert!(!hand.is_empty());
-        assert_eq!(hand.steal(|_| true), Some(7));
+        let mut numbers = 1..;
+        let mut number = numbers.next();
+        // Longer than the places are, so that they are used again.
+        for taken in 1..=100 {
+            while number.is_some_and(|number| hand.put(&mut filled, number)) {
+                number = numbers.next();
+            }
+            assert_eq!(number, Some(taken + ROOM as u32), "there is room for no more");
+            assert_eq!(hand.take(&mut filled), Some(taken));
+            assert!(!filled.is_empty() && !hand.is_empty());
+        }
+        assert!((101..100 + ROOM as u32).all(|number| hand.take(&mut filled) == Some(number)));
         assert_eq!(hand.take(&mut filled), None);
+        assert!(filled.is_empty() && hand.is_empty());
+    }
+
+    #[test]
+    fn others_take_what_suits_them_and_leave_room() {
+        let (hand, mut filled) = (Hand::default(), Filled::default());
+        assert!((1..=ROOM as u32).all(|number| hand.put(&mut filled, number)));
+        assert_eq!(hand.steal(|_| false), None);
+        assert_eq!(hand.steal(|number| number == 2), Some(2));
+        assert!(!hand.put(&mut filled, 50), "the next place is that of the oldest");
+        assert_eq!(hand.steal(|_| true), Some(1));
+        assert!(hand.put(&mut filled, 50) && hand.put(&mut filled, 51) && !hand.put(&mut filled, 52));
+        assert!((3..=ROOM as u32).chain([50, 51]).all(|number| hand.take(&mut filled) == Some(number)));
+        assert_eq!((hand.take(&mut filled), hand.steal(|_| true)), (None, None));
+    }
+
+    #[test]
+    fn what_was_just_put_is_taken_back() {
+        let (hand, mut filled) = (Hand::default(), Filled::default());
+        assert_eq!(hand.take_back(&mut filled), None);
+        assert!(hand.put(&mut filled, 1) && hand.put(&mut filled, 2));
+        assert_eq!(hand.take_back(&mut filled), Some(2));
+        assert!(hand.put(&mut filled, 3));
+        assert_eq!(hand.steal(|number| number == 3), Some(3));
+        assert_eq!(hand.take_back(&mut filled), None);
+        assert_eq!((hand.take(&mut filled), hand.take(&mut filled)), (Some(1), None));
+        assert_eq!(hand.take_back(&mut filled), None, "nothing was put since");
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Of several tasks that it makes ready a worker goes on with one, where its next pull would give that
 //! ([`Tree::comes_straight_back`]). The others would wait in the tree, for later pulls of this worker or for others who
-//! find nothing else ([`Tree::waits_at_home`]). It holds a few of these instead, and others take the oldest when they
-//! find nothing in their trees. Nothing is held while any worker sleeps: a push wakes it.
+//! find nothing else ([`Tree::waits_at_home`]). It holds a few of these instead, and others take them when they find
+//! nothing in their trees. It goes on with the oldest: the wider the front of a graph, the more there is for others. Nothing is held while any worker sleeps: a push wakes it.
 //!
 //! What is held is in no tree. It goes into that of its context when the worker comes to serve other contexts, when the
 //! tree is no longer of that kind, and when a thread of the program stops being the worker.
@@ -31,8 +31,8 @@ impl Core {
         self.place(SlotId(number - 1)).slot
     }
 
-    /// Holds a task that this worker has made ready, unless it is at home elsewhere. Returns one that is to be pushed,
-    /// if any: this one or the last before it.
+    /// Holds a task that this worker has made ready, unless it is at home elsewhere. Returns it if it is
+    /// to be pushed.
     #[inline]
     pub(crate) fn hold(
         &self,
@@ -57,7 +57,7 @@ impl Core {
         if self.backend.sleep.sleeping().is_empty() {
             return None;
         }
-        hand.take(&mut scratch.filled).map(|number| self.held(number))
+        hand.take_back(&mut scratch.filled).map(|number| self.held(number))
     }
 
     /// Begins a task that was held, for a worker that goes on with such tasks. Returns whether it does, or else the task
@@ -79,7 +79,7 @@ impl Core {
 }
 
 impl Worker {
-    /// Takes the last task that this worker has at hand, if it goes on with that.
+    /// Takes the oldest task that this worker has at hand, if it goes on with that.
     #[inline]
     pub(super) fn take_at_hand(&mut self) -> Option<&'static Slot> {
         if self.scratch.filled.is_empty() {
@@ -91,8 +91,8 @@ impl Worker {
             self.count_went_on();
             return Some(slot);
         }
-        self.lay_down();
         self.core.push_held(slot, self.id, &mut self.scratch);
+        self.lay_down();
         None
     }
 
@@ -105,14 +105,9 @@ impl Worker {
 
     /// Pushes what this worker has at hand, the oldest first.
     pub(super) fn lay_down(&mut self) {
-        if self.scratch.filled.is_empty() {
-            return;
-        }
-        let hand = &self.core.hands[self.id.index()];
-        while let Some(number) = hand.steal(|_| true) {
+        while let Some(number) = self.core.hands[self.id.index()].take(&mut self.scratch.filled) {
             self.core.push_held(self.core.held(number), self.id, &mut self.scratch);
         }
-        self.scratch.filled = Default::default();
     }
 
     /// Looks for a task that another worker has at hand, for one that has nothing to do.
