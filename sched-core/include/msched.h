@@ -96,7 +96,7 @@ enum {
     MSCHED_KEEPS_STATE = 1 << 11,       /* lives on when workers join or leave */
     MSCHED_HEARS_TASKS = 1 << 12,       /* `task_started` and `task_ended` are called */
     MSCHED_NEWEST_COMES_BACK = 1 << 13, /* a worker that pulls gets what it pushed last */
-    MSCHED_WAITS_AT_HOME = 1 << 14      /* a task waits for its home, or who pushes it, or for one without other tasks */
+    MSCHED_WAITS_AT_HOME = 1 << 14      /* a task waits for its home or who pushed it, or for one without other tasks */
 };
 
 /* ---- Tasks ------------------------------------------------------------------------------------------------------ */

@@ -420,8 +420,8 @@ impl Info {
     }
 
     /// Declares that a task waits where it is [at home](crate::Task::home), or else, if it is at home nowhere, with the
-    /// worker that pushes it, as long as no task has had a priority other than 0: it is stored until a pull for the child
-    /// that is this worker gives it, or one for another child finds nothing else. Where [what was pushed
+    /// worker that pushes it, as long as no task has had a priority other than 0: it is stored until a pull for the
+    /// child that is this worker gives it, or one for another child finds nothing else. Where [what was pushed
     /// last](Self::newest_comes_back) comes back too, a host may then keep such a task for its worker, or for one that
     /// has nothing else to do, and save both calls: the component hears nothing of the task. (Since 1.1; an older host
     /// calls the component.)

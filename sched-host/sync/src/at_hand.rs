@@ -6,17 +6,17 @@
 //! else has nothing to do. Putting those into a queue shared with others, and taking most of them out again, costs more
 //! than such a task may take. So each worker has a [`Hand`]: a few places in one cache line, used in turn.
 //!
-//! - **put**: the worker stores the task in the next place, if that is empty. Nobody else puts anything there, so that is
-//!   a plain store.
+//! - **put**: the worker stores the task in the next place, if that is empty. Nobody else puts anything there, so that
+//!   is a plain store.
 //! - **take**: the worker goes through the places that it has filled, from the oldest, until it has emptied one.
 //! - **steal**: others do the same, from any place.
 //!
 //! All empty a place by an exchange of the number that they saw there: whoever succeeds has the task, and nobody else.
 //! If somebody else was faster the worker's place is empty, since it alone fills places; others pass on.
 //!
-//! *No sleeper misses a task.* Whoever puts one then looks for sleeping workers, behind a light fence, and takes it back
-//! if there are any: it goes where sleepers are woken for it. A worker that falls asleep looks at all hands once more
-//! behind a heavy fence ([`sleep`](crate::sleep)). If it does not see the task, the other one sees it sleep.
+//! *No sleeper misses a task.* Whoever puts one then looks for sleeping workers, behind a light fence, and takes it
+//! back if there are any: it goes where sleepers are woken for it. A worker that falls asleep looks at all hands once
+//! more behind a heavy fence ([`sleep`](crate::sleep)). If it does not see the task, the other one sees it sleep.
 
 #[cfg(all(test, loom))]
 mod models;

@@ -9,8 +9,8 @@
 //!
 //! A task that [waits at home](sched_core::Info::waits_at_home) may do so outside the tree as well: it would lie in the
 //! queue of that worker until that pulls, or another one finds nothing else. Whoever can find it without the tree (see
-//! [`at_home`](sched_sync::at_home)) need not push it. So does what a worker has made ready beside the task that it goes
-//! on with, in a place where others find it ([`at_hand`](sched_sync::at_hand)).
+//! [`at_home`](sched_sync::at_home)) need not push it. So does what a worker has made ready beside the task that it
+//! goes on with, in a place where others find it ([`at_hand`](sched_sync::at_hand)).
 //!
 //! The question is asked outside the [gate](sched_sync::gate). A tree that is exchanged meanwhile makes no difference:
 //! the worker has its task as if it had pulled it just before.
@@ -85,8 +85,8 @@ impl Tree {
             && head.width.load(Relaxed) <= 1
     }
 
-    /// Whether a task without a priority that is at home with a worker, or nowhere and is made ready by that, may be kept
-    /// for it, or for one that has nothing else to do, instead of being pushed.
+    /// Whether a task without a priority that is at home with a worker, or nowhere and is made ready by that, may be
+    /// kept for it, or for one that has nothing else to do, instead of being pushed.
     #[inline]
     #[must_use]
     pub fn waits_at_home(&self) -> bool {

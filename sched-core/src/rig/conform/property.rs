@@ -172,7 +172,7 @@ impl Property {
                 "declared: without priorities, a worker that pushes a task, and pulls, gets that task"
             }
             Property::WaitsAtHome => {
-                "declared: without priorities, a worker gets what is at home with it, or what it pushed, before what is not"
+                "declared: without priorities, a worker gets what is at home with it, or was pushed by it, first"
             }
             Property::Threads => "calls from several threads lose no task",
         }

@@ -3,7 +3,8 @@
 //! Of several tasks that it makes ready a worker goes on with one, where its next pull would give that
 //! ([`Tree::comes_straight_back`]). The others would wait in the tree, for later pulls of this worker or for others who
 //! find nothing else ([`Tree::waits_at_home`]). It holds a few of these instead, and others take them when they find
-//! nothing in their trees. It goes on with the oldest: the wider the front of a graph, the more there is for others. Nothing is held while any worker sleeps: a push wakes it.
+//! nothing in their trees. It goes on with the oldest: the wider the front of a graph, the more there is for others.
+//! Nothing is held while any worker sleeps: a push wakes it.
 //!
 //! What is held is in no tree. It goes into that of its context when the worker comes to serve other contexts, when the
 //! tree is no longer of that kind, and when a thread of the program stops being the worker.
@@ -31,8 +32,7 @@ impl Core {
         self.place(SlotId(number - 1)).slot
     }
 
-    /// Holds a task that this worker has made ready, unless it is at home elsewhere. Returns it if it is
-    /// to be pushed.
+    /// Holds a task that this worker has made ready, unless it is at home elsewhere. Returns it if it is to be pushed.
     #[inline]
     pub(crate) fn hold(
         &self,
@@ -60,8 +60,8 @@ impl Core {
         hand.take_back(&mut scratch.filled).map(|number| self.held(number))
     }
 
-    /// Begins a task that was held, for a worker that goes on with such tasks. Returns whether it does, or else the task
-    /// is to be pushed.
+    /// Begins a task that was held, for a worker that goes on with such tasks. Returns whether it does, or else the
+    /// task is to be pushed.
     #[inline]
     fn begin_held(&self, slot: &'static Slot, scratch: &WorkerScratch) -> bool {
         let Some((context, _, arch)) = scratch.goes_on else { return false };
