@@ -43,7 +43,7 @@ pub struct Filled {
 
 impl Filled {
     /// Whether there are none.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == self.passed

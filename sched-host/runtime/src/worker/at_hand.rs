@@ -53,6 +53,7 @@ impl Core {
         if !hand.put(&mut scratch.filled, number(slot)) {
             return Some(slot);
         }
+        scratch.may_have_some = true;
         light_fence();
         if self.backend.sleep.sleeping().is_empty() {
             return None;
@@ -79,12 +80,24 @@ impl Core {
 }
 
 impl Worker {
+    /// Looks for a task that this worker has at hand, or that waits at home with it.
+    // Out of line: where there are none of either, a look is not longer for it.
+    #[inline(never)]
+    pub(super) fn look_nearby(&mut self) -> Option<&'static Slot> {
+        let at_hand = self.take_at_hand();
+        if at_hand.is_some() {
+            return at_hand;
+        }
+        if self.scratch.has_recording() {
+            return self.core.find_at_home(&mut self.scratch);
+        }
+        self.scratch.may_have_some = !self.scratch.filled.is_empty();
+        None
+    }
+
     /// Takes the oldest task that this worker has at hand, if it goes on with that.
     #[inline]
-    pub(super) fn take_at_hand(&mut self) -> Option<&'static Slot> {
-        if self.scratch.filled.is_empty() {
-            return None;
-        }
+    fn take_at_hand(&mut self) -> Option<&'static Slot> {
         let taken = self.core.hands[self.id.index()].take(&mut self.scratch.filled);
         let slot = self.core.held(taken?);
         if self.core.begin_held(slot, &self.scratch) {

@@ -66,11 +66,7 @@ impl Seated for Worker {
 
     #[inline(always)]
     fn at_home(&mut self) -> Option<&'static Slot> {
-        let at_hand = self.take_at_hand();
-        if at_hand.is_some() || !self.scratch.has_recording() {
-            return at_hand;
-        }
-        self.core.find_at_home(&mut self.scratch)
+        if self.scratch.may_have_some { self.look_nearby() } else { None }
     }
 
     fn wake(&self, worker: WorkerId) {
