@@ -26,9 +26,8 @@ use crate::primitives::{AtomicU32, Ordering::*};
 /// Number of tasks that a worker holds at most.
 pub const ROOM: usize = if cfg!(loom) { 2 } else { 4 };
 
-/// What a worker has at hand, by numbers other than 0; see the [module](self).
+/// What a worker has at hand, by numbers other than 0; see the [module](self). Give it a cache line of its own.
 #[derive(Default)]
-#[repr(align(64))]
 pub struct Hand([AtomicU32; ROOM]);
 
 /// Which places of a [`Hand`] its worker has filled, as far as it knows: others may have emptied some since. Only the

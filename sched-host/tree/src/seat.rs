@@ -206,7 +206,7 @@ pub trait Seated: Sized {
         false
     }
 
-    /// A task that waits at home here, if any, instead of a pull.
+    /// A task that is at hand or waits at home here, if any, instead of a pull.
     #[inline(always)]
     fn at_home(&mut self) -> Option<&'static Slot> {
         None

@@ -185,11 +185,20 @@ fn reshape(
     };
     let renew = || core.roster.renew();
     if let Some(config) = exchange(&context.tree, &context.config(), policy, change, lay, &renew)? {
-        core.wake_for_what_is_in_no_tree(&config.workers);
+        wake_for_what_is_in_no_tree(core, &config.workers);
         *context.config.lock() = config;
         if core.leave_no_more() {
             core.roster.renew();
         }
     }
     Ok(())
+}
+
+/// Wakes the workers of a context that was changed, if tasks of replays wait [at home](crate::recording), or others [at
+/// hand](crate::worker::at_hand): the exchange of trees knows nothing of these, and those who looked for them may have
+/// left.
+fn wake_for_what_is_in_no_tree(core: &Core, workers: &WorkerSet) {
+    if core.at_home.load(SeqCst) > 0 || !core.hands.iter().all(|hand| hand.is_empty()) {
+        workers.iter().for_each(|worker| _ = core.backend.sleep.wake(worker.index()));
+    }
 }

@@ -244,15 +244,6 @@ impl Core {
         }
     }
 
-    /// Wakes the workers of a context that was changed, if tasks of replays wait at home, or others [at
-    /// hand](crate::worker::at_hand): the exchange of trees knows nothing of these, and those who looked for them may
-    /// have left.
-    pub(crate) fn wake_for_what_is_in_no_tree(&self, workers: &WorkerSet) {
-        if self.at_home.load(SeqCst) > 0 || !self.hands.iter().all(|hand| hand.is_empty()) {
-            workers.iter().for_each(|worker| _ = self.backend.sleep.wake(worker.index()));
-        }
-    }
-
     #[cold]
     fn wake_for_left(&self, context: ContextId, home: u32) {
         let (sleep, tree) = (&self.backend.sleep, &self.roster.get(context).tree);

@@ -31,8 +31,8 @@ pub(crate) struct WorkerScratch {
     pub(crate) goes_on: Option<(ContextId, WorkerId, Arch)>,
     /// How many tasks it has [at hand](crate::worker::at_hand), at most.
     pub(crate) filled: Filled,
-    /// Whether it may have tasks there, or at home in a recording: then it looks for these first.
-    pub(crate) may_have_some: bool,
+    /// Whether it may have some, or some that wait at home in a recording: then it looks for these first.
+    pub(crate) looks_nearby: bool,
     /// Slots to return to their codelets.
     pub(super) freed: Freed,
     /// The recording of the last task that belonged to one.
@@ -120,7 +120,7 @@ impl WorkerScratch {
     /// Lets go of the recording that was kept, and keeps `next`. The last one to let go drops kernels, and what they
     /// own.
     fn let_go(&mut self, next: Option<Arc<Recorded>>) {
-        self.may_have_some |= next.is_some();
+        self.looks_nearby |= next.is_some();
         if let Some(kept) = std::mem::replace(&mut self.recorded, next) {
             aside(&AtomicU64::new(0), "the drop of a recording", || drop(kept));
         }

@@ -53,7 +53,7 @@ impl Core {
         if !hand.put(&mut scratch.filled, number(slot)) {
             return Some(slot);
         }
-        scratch.may_have_some = true;
+        scratch.looks_nearby = true;
         light_fence();
         if self.backend.sleep.sleeping().is_empty() {
             return None;
@@ -91,7 +91,7 @@ impl Worker {
         if self.scratch.has_recording() {
             return self.core.find_at_home(&mut self.scratch);
         }
-        self.scratch.may_have_some = !self.scratch.filled.is_empty();
+        self.scratch.looks_nearby = !self.scratch.filled.is_empty();
         None
     }
 

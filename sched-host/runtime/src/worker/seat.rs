@@ -66,7 +66,7 @@ impl Seated for Worker {
 
     #[inline(always)]
     fn at_home(&mut self) -> Option<&'static Slot> {
-        if self.scratch.may_have_some { self.look_nearby() } else { None }
+        if self.scratch.looks_nearby { self.look_nearby() } else { None }
     }
 
     fn wake(&self, worker: WorkerId) {
