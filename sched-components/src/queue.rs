@@ -8,6 +8,7 @@ mod least;
 mod level;
 mod looks;
 mod shared;
+mod urgency;
 
 pub(crate) use by_archs::{ALL, Able, ByArchs, Executable, Stuck, archs_of_requester};
 pub(crate) use counted::{Counted, Len};

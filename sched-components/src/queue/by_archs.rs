@@ -152,19 +152,30 @@ impl<T: Executable> ByArchs<T> {
         wanted: impl Fn(Able) -> bool,
         eligible: impl FnMut(&T) -> bool,
     ) -> Option<(T, Place)> {
-        Some(self.with_end::<false>(wanted, eligible)?.take_end::<false>())
+        Some(self.with_end::<false>(i64::MIN, wanted, eligible)?.take_end::<false>())
+    }
+
+    /// Takes the first `eligible` task of a priority above `least`. All tasks of a kind are eligible, or none.
+    pub(super) fn pop_above(&mut self, least: i32, eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        Some(self.with_end::<false>(least.into(), |_| true, eligible)?.take_end::<false>())
+    }
+
+    /// The highest priority of a task.
+    pub(super) fn highest(&self) -> Option<i32> {
+        self.kinds.iter().filter_map(|(_, queue)| queue.highest()).max()
     }
 
     /// Takes the last task of the highest priority that has an `eligible` one. All tasks of a kind are eligible, or
     /// none.
     pub(crate) fn pop_newest(&mut self, eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
-        Some(self.with_end::<true>(|_| true, eligible)?.take_end::<true>())
+        Some(self.with_end::<true>(i64::MIN, |_| true, eligible)?.take_end::<true>())
     }
 
     /// The queue that has the first of all tasks of wanted and eligible kinds, or the last of the highest priority
-    /// (`NEWEST`).
+    /// (`NEWEST`), if that priority is above `least`.
     fn with_end<const NEWEST: bool>(
         &mut self,
+        least: i64,
         wanted: impl Fn(Able) -> bool,
         mut eligible: impl FnMut(&T) -> bool,
     ) -> Option<&mut TaskQueue<T>> {
@@ -174,6 +185,9 @@ impl<T: Executable> ByArchs<T> {
                 continue;
             }
             let Some((end, task)) = queue.end::<NEWEST>() else { continue };
+            if i64::from(end.0.0) <= least {
+                continue;
+            }
             // Whether a task is eligible is asked of the host.
             if best.is_none_or(|(best, _)| end < best) && eligible(task) {
                 best = Some((end, index));

@@ -20,7 +20,13 @@ impl Held {
     /// Whether the requesting worker, which has one of `archs`, can execute it.
     #[inline]
     pub(crate) fn is_for(&self, node: Node<'_>, archs: ArchSet) -> bool {
-        self.archs.intersects(archs) || (self.archs.is_empty() && node.requester_can_execute(&self.task))
+        self.is_open_to(archs) || (self.archs.is_empty() && node.requester_can_execute(&self.task))
+    }
+
+    /// Whether every worker of one of `archs` can execute it.
+    #[inline]
+    pub(crate) fn is_open_to(&self, archs: ArchSet) -> bool {
+        self.archs.intersects(archs)
     }
 
     /// Whether the requesting worker, of this architecture, may be able to execute it; true if the architecture does

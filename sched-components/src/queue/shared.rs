@@ -42,6 +42,9 @@ pub(crate) struct Change {
 /// The priority of tasks that were given none.
 const USUAL: i32 = 0;
 
+/// Number of tasks that are moved from one queue to another at once.
+pub(crate) const MOVED: usize = 15;
+
 /// The consumers' side.
 #[derive(Debug)]
 #[repr(C)]
@@ -275,6 +278,65 @@ impl<T: Executable, B> SharedQueue<T, B> {
             }
             is_all = true;
         }
+    }
+
+    /// Whether any task has an unusual priority, or has had one until lately.
+    #[inline]
+    pub(crate) fn is_ranked(&self) -> bool {
+        self.is_ranked.load(Acquire)
+    }
+
+    /// The highest priority of a task.
+    pub(crate) fn highest(&self) -> Option<i32> {
+        let mut queue = self.queue.0.tasks.lock();
+        self.take_over(&mut queue);
+        queue.highest()
+    }
+
+    /// Takes the first `eligible` task of a priority above `least`.
+    pub(crate) fn pop_above(&self, least: i32, eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut queue = self.queue.0.tasks.lock();
+        self.take_over(&mut queue);
+        let popped = queue.pop_above(least, eligible);
+        self.note(&queue, |_| ());
+        popped
+    }
+
+    /// Takes the first `eligible` task, and moves those that follow to the queue `to`: up to `more` of them, as long as
+    /// they are eligible and have the usual priority. The consumer of that queue, who takes the newest of it, gets them
+    /// in their order. Returns whether any were moved, too.
+    ///
+    /// They are in neither queue for a moment: who looks then finds none of them, and has to be told.
+    #[inline(never)]
+    pub(crate) fn pop_and_move<C>(
+        &self,
+        more: usize,
+        to: &SharedQueue<T, C>,
+        mut eligible: impl FnMut(&T) -> bool,
+    ) -> Option<(T, bool)> {
+        let first = self.pop_for_good(&mut eligible, |_| ())?;
+        let mut moved = [const { None }; MOVED];
+        let mut queue = self.queue.0.tasks.lock();
+        // Without the mark, all tasks that were taken over have the usual priority.
+        let most = if self.is_ranked() { 0 } else { more.min(MOVED) };
+        let mut count = 0;
+        while count < most
+            && let Some(task) = queue.pop_end::<false>(&mut eligible)
+        {
+            moved[count] = Some(task);
+            count += 1;
+        }
+        self.note(&queue, |_| ());
+        drop(queue);
+        if count > 0 {
+            let mut queue = to.queue.0.tasks.lock();
+            moved.into_iter().flatten().rev().for_each(|(task, expected)| queue.push(task, USUAL, expected));
+            to.note(&queue, |_| ());
+        }
+        Some((first, count > 0))
     }
 
     /// Takes over the arrivals. Returns whether there were any.

@@ -16,6 +16,11 @@ enum Step {
     PopNewest {
         except: u64,
     },
+    /// Pops the first such task of a priority above this.
+    PopAbove {
+        except: u64,
+        least: i32,
+    },
     /// Pops the first task with the least remainder modulo 7, among all tasks or those of the highest priority that has
     /// one.
     PopLeast {
@@ -34,6 +39,8 @@ fn steps(priorities: std::ops::Range<i32>) -> impl Strategy<Value = Vec<Step>> {
         6 => priorities.prop_map(|priority| Step::Push { priority }),
         4 => prop_oneof![Just(u64::MAX), 2u64..4].prop_map(|except| Step::Pop { except }),
         2 => prop_oneof![Just(u64::MAX), 2u64..4].prop_map(|except| Step::PopNewest { except }),
+        2 => (prop_oneof![Just(u64::MAX), 2u64..4], -2..3)
+            .prop_map(|(except, least)| Step::PopAbove { except, least }),
         2 => (prop_oneof![Just(u64::MAX), 2u64..4], prop_oneof![Just(Reach::HighestLevel), Just(Reach::AllLevels)])
             .prop_map(|(except, reach)| Step::PopLeast { except, reach }),
         2 => any::<prop::sample::Index>().prop_map(|which| Step::Unpop { which: which.index(1 << 16) }),
@@ -92,6 +99,14 @@ fn play(steps: Vec<Step>) {
                 assert_eq!(popped.map(|(task, _)| task), expected);
                 out.extend(popped);
             }
+            Step::PopAbove { except, least } => {
+                let eligible =
+                    |(Reverse(priority), task): &(Reverse<i32>, u64)| eligible_but(*task, except) && *priority > least;
+                let popped = queue.pop_above(least, |task| eligible_but(*task, except));
+                let expected = model.iter().position(eligible).map(|index| model.remove(index).1);
+                assert_eq!(popped.map(|(task, _)| task), expected);
+                out.extend(popped);
+            }
             Step::PopLeast { except, reach } => {
                 let popped = queue.pop_least(reach, |task| eligible_but(*task, except).then_some(*task % 7));
                 let able = || model.iter().enumerate().filter(|(_, (_, task))| eligible_but(*task, except));
@@ -116,6 +131,7 @@ fn play(steps: Vec<Step>) {
         model.sort();
         assert_eq!(queue.len(), model.len());
         assert_eq!(queue.expected(), model.iter().map(|(_, task)| length(*task)).sum());
+        assert_eq!(queue.highest(), model.first().map(|(Reverse(priority), _)| *priority));
     }
     let rest: Vec<u64> = std::iter::from_fn(|| queue.pop(|_| true)).map(|(task, _)| task).collect();
     assert_eq!(rest, model.into_iter().map(|(_, task)| task).collect::<Vec<_>>());
@@ -202,6 +218,13 @@ fn play_shared(steps: Vec<Step>) {
                 assert_eq!(popped.map(|(task, _)| task), expected.map(|(task, _)| task));
                 out.extend(popped);
             }
+            Step::PopAbove { except, least } => {
+                let popped = shared.pop_above(least, |task| eligible_but(*task, except));
+                let expected = plain.pop_above(least, |task| eligible_but(*task, except));
+                assert_eq!(popped.map(|(task, _)| task), expected.map(|(task, _)| task));
+                assert_eq!(shared.highest(), plain.highest());
+                out.extend(popped);
+            }
             Step::PopLeast { except, reach } => {
                 let cost = |task: &u64| eligible_but(*task, except).then_some(*task % 7);
                 let popped = shared.change(|queue| queue.pop_least(reach, cost), |_| ());
@@ -243,7 +266,10 @@ fn play_by_archs(steps: Vec<Step>) {
                 plain.push(pushed, priority, pushed % 5);
                 pushed += 1;
             }
-            Step::Pop { except } | Step::PopNewest { except } | Step::PopLeast { except, .. } => {
+            Step::Pop { except }
+            | Step::PopNewest { except }
+            | Step::PopLeast { except, .. }
+            | Step::PopAbove { except, .. } => {
                 let archs = ArchSet::from_bits(1 << (except % 3));
                 let popped = apart.pop(archs, |task| eligible_but(*task, except));
                 let eligible = |task: &u64| task.able().are_of(archs) && eligible_but(*task, except);

@@ -12,19 +12,21 @@ use std::cmp::Reverse;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// One queue for each child. A task that has a [home](Task::home) goes to the queue of that worker. Of the others, one
-/// that a worker makes ready goes to that worker's queue; tasks submitted by the application go to the queues in turn. In
-/// all cases only queues of children that can execute the task count.
+/// One queue for each child, and a common one. A task that has a [home](Task::home) goes to the queue of that worker. Of
+/// the others, one that a worker makes ready goes to that worker's queue, if the worker can execute it; tasks submitted
+/// by the application go to the common queue. (StarPU deals them out to the queues in turn.)
 ///
 /// From its own queue a child gets the *last* task to arrive, among those of the highest priority, because its data is
-/// likeliest to be in the child's caches. If its queue is empty it steals, from the nearest queue first, the *first*
-/// task to arrive of the highest priority, which the owner would touch last. (The StarPU handbook says that a thief
-/// takes the last one as well; StarPU itself takes the first, like every other work stealer.) Only tasks that the thief
-/// can execute count.
+/// likeliest to be in the child's caches. If its queue is empty it gets the *first* task of the highest priority in the
+/// common one, and comes to that first if its priority is higher than all in its own. If both are empty it steals, from
+/// the nearest queue first, the *first* task to arrive of the highest priority, which the owner would touch last. (The
+/// StarPU handbook says that a thief takes the last one as well; StarPU itself takes the first, like every other work
+/// stealer.) Only tasks that the child can execute count.
 ///
 /// Tasks that others push into a queue arrive in a separate list, which the owner takes over when the queue is empty,
 /// or at once if there are priorities: tasks that a worker made ready itself come first, and submitters do not slow it
-/// down.
+/// down. Where all workers are of one kind, a worker that goes to the common queue takes a share of it into its own, in
+/// order of arrival, up to sixteen tasks of no priority.
 ///
 /// Workers share nothing while each has work: every queue has its own lock and counters, on its own cache lines. (Where
 /// children are queues, sending to them is counted for all together.) A thief uses a list of the queues that may hold
@@ -43,6 +45,15 @@ pub struct WorkStealing {
 
 /// Number of tasks sent to a child that has room: one to execute, and one that waits for it.
 const SENT: usize = 2;
+
+/// Where a task waits.
+enum Queue {
+    /// In the queue of the worker that makes it ready.
+    Own(Child),
+    /// In the queue of its home.
+    Home(Child),
+    Common,
+}
 
 /// What became of the tasks for a child that has room.
 enum Sent {
@@ -75,20 +86,25 @@ impl WorkStealing {
         self.lanes.get_or_init(|| Lanes::new(node))
     }
 
-    /// The queue for `task`: that of its home, or of the worker that makes it ready, or else the next in turn. The flag
-    /// says whether it is that of the worker.
-    fn place(&self, node: Node<'_>, lanes: &Lanes, task: &Task) -> Option<(Child, bool)> {
+    /// Where `task` waits: in the queue of its home, or of the worker that makes it ready, or else in the common one.
+    /// `None` if nobody can execute it.
+    fn place(&self, node: Node<'_>, lanes: &Lanes, task: &Task) -> Option<Queue> {
         let archs = self.facts.of(node).archs();
-        let able = |child: &Child| match archs.is_empty() {
-            false => task.open_archs().intersects(archs) || node.child_can_execute(*child, task),
-            true => node.child_can_execute(*child, task),
-        };
+        let is_open = task.open_archs().intersects(archs);
+        let able = |child: &Child| is_open || node.child_can_execute(*child, task);
         let own = node.requester().and_then(|worker| lanes.home(worker)).filter(able);
         let home = task.home().and_then(|worker| lanes.home(worker));
         if let Some(home) = home.filter(|home| own != Some(*home) && able(home)) {
-            return Some((home, false));
+            return Some(Queue::Home(home));
         }
-        own.map(|own| (own, true)).or_else(|| Some((lanes.turn().find(able)?, false)))
+        let common = || (is_open || node.children().any(|child| able(&child))).then_some(Queue::Common);
+        own.map(Queue::Own).or_else(common)
+    }
+
+    /// Whether priorities decide between the queue of a child and the common one.
+    #[inline]
+    fn is_ranked(lanes: &Lanes, own: &Lane) -> bool {
+        own.is_ranked() || lanes.common().is_ranked()
     }
 
     /// [`take`](Self::take) of a task that will not be put back.
@@ -96,15 +112,21 @@ impl WorkStealing {
     fn take_for_good(&self, node: Node<'_>, lanes: &Lanes, to: Child) -> Option<Task> {
         let archs = self.facts.of(node).archs();
         // Where the host has to be asked about each task, one may have to be put back.
-        if !archs.is_empty()
-            && let Some(task) = lanes.lane(to)?.pop_for_good(|held| held.is_for(node, archs))
-        {
-            return Some(task);
+        if let Some(own) = lanes.lane(to).filter(|own| !archs.is_empty() && !Self::is_ranked(lanes, own)) {
+            if let Some(task) = own.pop_last_for_good(|held| held.is_for(node, archs)) {
+                return Some(task);
+            }
+            if let Some((task, moved)) = lanes.take_share(to, |held| held.is_open_to(archs)) {
+                if moved {
+                    node.children_can_pull();
+                }
+                return Some(task);
+            }
         }
         self.take(node, lanes, to).map(|(task, _)| task)
     }
 
-    /// A task for the requesting worker: from the queue of `to`, or stolen.
+    /// A task for the requesting worker: from the queue of `to`, the common one, or stolen.
     fn take(&self, node: Node<'_>, lanes: &Lanes, to: Child) -> Option<(Task, lane::From)> {
         let archs = self.facts.of(node).archs();
         if !archs.is_empty() {
@@ -123,7 +145,7 @@ impl WorkStealing {
         found
     }
 
-    /// The first task that `suits`, in the queue of `to` or in those that it steals from.
+    /// The first task that `suits`, in the queue of `to`, in the common one, or in those that it steals from.
     fn first(
         &self,
         node: Node<'_>,
@@ -131,10 +153,16 @@ impl WorkStealing {
         to: Child,
         suits: &impl Fn(&Held) -> bool,
     ) -> Option<(Task, lane::From)> {
-        if let Some((task, place)) = lanes.lane(to)?.pop(suits) {
-            return Some((task, (to, place)));
-        }
-        lanes.steal(node, to, suits)
+        Self::not_stolen(lanes, to, suits).or_else(|| lanes.steal(node, to, suits))
+    }
+
+    /// The first task that `suits`, in the queue of `to`, or in the common one.
+    fn not_stolen(lanes: &Lanes, to: Child, suits: &impl Fn(&Held) -> bool) -> Option<(Task, lane::From)> {
+        let (own, common) = (lanes.lane(to)?, lanes.common());
+        let urgent = if Self::is_ranked(lanes, own) { common.pop_urgent(own, suits) } else { None };
+        let of = |child: Option<Child>| move |(task, place)| (task, (child, place));
+        let own = || own.pop_last(suits).map(of(Some(to)));
+        urgent.map(of(None)).or_else(own).or_else(|| common.pop_first(suits).map(of(None)))
     }
 
     /// [`take`](Self::take), after the parents have been asked: one may push instead of giving. Counted where a task
@@ -166,10 +194,7 @@ impl WorkStealing {
         let pop = || {
             let (task, place) = match sent {
                 0 => self.take(node, lanes, to)?,
-                1..SENT => {
-                    let (task, place) = lanes.lane(to)?.pop(|held| node.requester_can_execute(&held.task))?;
-                    (task, (to, place))
-                }
+                1..SENT => Self::not_stolen(lanes, to, &|held| node.requester_can_execute(&held.task))?,
                 _ => return None,
             };
             sent += 1;
@@ -189,16 +214,28 @@ impl WorkStealing {
         }
     }
 
+    /// The queues of the children, and the common one.
+    fn all(&self) -> impl Iterator<Item = &Lane> {
+        self.lanes.get().into_iter().flat_map(|lanes| lanes.iter().chain([lanes.common()]))
+    }
+
     fn sum(&self, of: impl Fn(&Lane) -> u64) -> u64 {
-        self.lanes.get().map_or(0, |lanes| lanes.iter().map(of).fold(0, u64::saturating_add))
+        self.all().map(of).fold(0, u64::saturating_add)
     }
 }
 
 impl Component for WorkStealing {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
         let lanes = self.lanes(node);
-        let Some((child, by_owner)) = self.place(node, lanes, &task) else {
-            return Err(Refused::new(task, Refusal::NoWorker));
+        let (child, by_owner) = match self.place(node, lanes, &task) {
+            Some(Queue::Own(child)) => (child, true),
+            Some(Queue::Home(child)) => (child, false),
+            Some(Queue::Common) => {
+                lanes.push_common(task);
+                node.children_can_pull();
+                return Ok(());
+            }
+            None => return Err(Refused::new(task, Refusal::NoWorker)),
         };
         lanes.push(child, task, by_owner);
         // The worker that pushes is awake. If it is alone in its child, only others can be asleep.
@@ -245,15 +282,16 @@ impl Component for WorkStealing {
 
     /// By priority, and within a priority by submission, as a single thief would take them.
     fn drain(&self) -> Vec<Task> {
-        let mut tasks: Vec<Task> = self.lanes.get().into_iter().flat_map(Lanes::iter).flat_map(Lane::drain).collect();
+        let mut tasks: Vec<Task> = self.all().flat_map(Lane::drain).collect();
         tasks.sort_by_key(|task| (Reverse(task.priority()), task.id()));
         tasks
     }
 
     fn describe(&self, report: &mut Report) {
-        let lens: Vec<usize> = self.lanes.get().into_iter().flat_map(Lanes::iter).map(|lane| lane.len()).collect();
-        report.fact("tasks", lens.iter().sum::<usize>());
+        let lens: Vec<usize> = self.lanes.get().into_iter().flat_map(Lanes::iter).map(Lane::len).collect();
+        report.fact("tasks", self.sum(|lane| lane.len() as u64));
         report.fact("tasks by child", format_args!("{lens:?}"));
+        report.fact("common tasks", self.lanes.get().map_or(0, |lanes| lanes.common().len()));
         let expected = self.sum(Lane::expected);
         report.fact("expected length", format_args!("{:?}", Duration::from_nanos(expected)));
     }

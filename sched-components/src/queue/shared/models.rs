@@ -109,3 +109,27 @@ fn a_queue_that_is_held_as_empty_stays_so() {
         assert!(pop(&queue).is_some() && pop(&queue).is_some());
     });
 }
+
+/// Tasks that are moved to another queue leave it once, while one pops from both and another pushes.
+#[test]
+fn what_is_moved_is_in_one_queue() {
+    model(|| {
+        let queues = Arc::new([SharedQueue::new(()), SharedQueue::new(())]);
+        (1..4).for_each(|task| queues[0].push(task, 0));
+        let pusher = thread::spawn({
+            let queues = Arc::clone(&queues);
+            move || queues[0].push(4, 1)
+        });
+        let thief = thread::spawn({
+            let queues = Arc::clone(&queues);
+            move || [1, 0].map(|queue: usize| pop(&queues[queue]))
+        });
+        let [from, to] = &*queues;
+        let mut found: Vec<u32> = from.pop_and_move(2, to, |_| true).map(|(first, _)| first).into_iter().collect();
+        found.extend(thief.join().expect("nobody panics").into_iter().flatten());
+        pusher.join().expect("nobody panics");
+        found.extend(queues.iter().flat_map(|queue| std::iter::from_fn(|| pop(queue))));
+        found.sort_unstable();
+        assert_eq!(found, [1, 2, 3, 4]);
+    });
+}

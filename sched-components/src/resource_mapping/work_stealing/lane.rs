@@ -1,15 +1,15 @@
 //! The queues of a work-stealing component.
 
 use super::victims::{Neighbourhoods, Victims};
-use crate::queue::{Held, Padded, Place, SharedQueue, TaskQueue, nanos};
+use crate::queue::{Held, Place, SharedQueue, TaskQueue, nanos};
 use sched_core::*;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use std::sync::atomic::{AtomicBool, Ordering::*};
 
-/// Where a task was taken from, for putting it back.
-pub(super) type From = (Child, Place);
+/// Where a task was taken from, for putting it back: the queue of a child, or else the common one.
+pub(super) type From = (Option<Child>, Place);
 
-/// The queue of one child.
+/// The queue of one child, or the common one, which has no owner.
 #[derive(Debug)]
 pub(super) struct Lane {
     queue: SharedQueue<Held, Owner>,
@@ -59,19 +59,34 @@ impl Lane {
 
     /// For the owner: takes the last task of the highest priority.
     #[inline]
-    pub(super) fn pop(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
+    pub(super) fn pop_last(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
         self.queue.pop_newest(eligible).map(|(held, place)| (held.task, place))
     }
 
-    /// [`pop`](Self::pop) of a task that will not be put back.
+    /// [`pop_last`](Self::pop_last) of a task that will not be put back.
     #[inline(always)]
-    pub(super) fn pop_for_good(&self, eligible: impl FnMut(&Held) -> bool) -> Option<Task> {
+    pub(super) fn pop_last_for_good(&self, eligible: impl FnMut(&Held) -> bool) -> Option<Task> {
         self.queue.pop_newest_for_good(eligible).map(|held| held.task)
     }
 
-    /// For a thief: takes the first task of the highest priority.
-    fn steal(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
+    /// For all others: takes the first task of the highest priority.
+    pub(super) fn pop_first(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
         self.queue.pop(eligible, |_| ()).map(|(held, place)| (held.task, place))
+    }
+
+    /// [`pop_first`](Self::pop_first), if it is more urgent than all tasks of `other`.
+    pub(super) fn pop_urgent(&self, other: &Lane, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
+        let popped = match other.queue.highest() {
+            Some(priority) => self.queue.pop_above(priority, eligible),
+            None => self.queue.pop(eligible, |_| ()),
+        };
+        popped.map(|(held, place)| (held.task, place))
+    }
+
+    /// Whether any task has a priority.
+    #[inline]
+    pub(super) fn is_ranked(&self) -> bool {
+        self.queue.is_ranked()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -88,7 +103,10 @@ impl Lane {
     }
 }
 
-/// A queue for each child, and a list of those that may hold tasks.
+/// A queue for each child, a common one, and a list of the former that may hold tasks.
+///
+/// A worker that takes a task from the common queue takes a share of what is there into its own: where many workers have
+/// small tasks, they meet at the common queue once a share.
 ///
 /// Thieves use the list, so that passing over any number of empty queues costs almost nothing. A queue is listed when
 /// it gets its first task, and stays listed when it becomes empty: while each worker has work, nobody writes to the
@@ -98,13 +116,17 @@ impl Lane {
 #[derive(Debug)]
 pub(super) struct Lanes {
     lanes: Box<[Lane]>,
+    /// What no worker made ready, and has no home.
+    common: Lane,
     list: SharedSet,
     /// The child above each worker; the first if there are several.
     homes: Box<[Option<Child>]>,
     neighbourhoods: Neighbourhoods,
-    /// The next child to get a task that no worker made ready.
-    next: Padded<AtomicU32>,
 }
+
+/// A worker takes one of this many shares that each child would have of the common queue: enough is left for the others,
+/// should it be the last that was submitted.
+const SHARE: usize = 2;
 
 /// Number of empty queues that a thief passes over before it removes them from the list. A small machine has no more.
 const PATIENCE: usize = 4;
@@ -122,15 +144,37 @@ impl Lanes {
         }
         Lanes {
             lanes: node.children().map(|child| Lane::new(node.child_worker(child))).collect(),
+            common: Lane::new(None),
             list: SharedSet::new(node.children().len()),
             homes: homes.into(),
             neighbourhoods: Neighbourhoods::default(),
-            next: Padded::default(),
         }
     }
 
+    /// The queues of the children.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Lane> {
         self.lanes.iter()
+    }
+
+    pub(super) fn common(&self) -> &Lane {
+        &self.common
+    }
+
+    /// A task of the common queue that will not be put back, and whether the queue of `to` got a share of what is there.
+    /// No other tasks but those that are `eligible` in a look at them alone.
+    #[inline]
+    pub(super) fn take_share(&self, to: Child, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, bool)> {
+        let own = self.lane(to)?;
+        let len = self.common.len();
+        if len == 0 {
+            return None;
+        }
+        let more = len / (SHARE * self.lanes.len());
+        let (held, moved) = self.common.queue.pop_and_move(more, &own.queue, eligible)?;
+        if moved {
+            self.list(to);
+        }
+        Some((held.task, moved))
     }
 
     pub(super) fn lane(&self, child: Child) -> Option<&Lane> {
@@ -142,13 +186,6 @@ impl Lanes {
         self.homes.get(worker.0 as usize).copied().flatten()
     }
 
-    /// Every child once, starting with the next in turn.
-    pub(super) fn turn(&self) -> impl Iterator<Item = Child> + use<> {
-        let count = self.lanes.len() as u32;
-        let start = self.next.0.fetch_add(1, Relaxed).checked_rem(count).unwrap_or(0);
-        (start..count).chain(0..start).map(Child)
-    }
-
     /// Puts a task into the queue of a child, on behalf of its owner or of another thread.
     #[inline]
     pub(super) fn push(&self, child: Child, task: Task, by_owner: bool) {
@@ -156,10 +193,21 @@ impl Lanes {
         self.list(child);
     }
 
+    /// Puts a task into the common queue.
+    #[inline]
+    pub(super) fn push_common(&self, task: Task) {
+        self.common.push(task, false);
+    }
+
     /// Puts a task back at its position.
     pub(super) fn unpop(&self, task: Task, (child, place): From) {
-        self.lanes[child.0 as usize].unpop(task, place);
-        self.list(child);
+        match child {
+            Some(child) => {
+                self.lanes[child.0 as usize].unpop(task, place);
+                self.list(child);
+            }
+            None => self.common.unpop(task, place),
+        }
     }
 
     /// Lists the queue of a child that was given a task.
@@ -193,8 +241,8 @@ impl Lanes {
                 }
                 return None;
             }
-            let (task, place) = lane.steal(eligible)?;
-            Some((task, (victim, place)))
+            let (task, place) = lane.pop_first(eligible)?;
+            Some((task, (Some(victim), place)))
         })
     }
 

@@ -35,12 +35,81 @@ fn a_thief_takes_the_first_of_the_highest_priority() {
     assert_eq!(order, [1, 2, 0, 3].map(|index: usize| tasks[index]));
 }
 
+/// The numbers of tasks in the queues of the children, and in the common one.
+fn lengths(rig: &Rig) -> (String, String) {
+    let [by_child, common] = [1, 2].map(|fact: usize| rig.describe()[fact].clone());
+    assert_eq!((by_child.0.as_str(), common.0.as_str()), ("tasks by child", "common tasks"));
+    (by_child.1, common.1)
+}
+
+fn are(by_child: &str, common: &str) -> (String, String) {
+    (by_child.to_owned(), common.to_owned())
+}
+
 #[test]
-fn submitted_tasks_go_round() {
+fn submitted_tasks_are_for_everybody_the_first_first() {
     let rig = workers(3);
     let tasks: Vec<TaskId> = (0..6).map(|_| push(&rig, None, 0)).collect();
-    assert_eq!(rig.describe()[1], ("tasks by child".to_owned(), "[2, 2, 2]".to_owned()));
-    assert_eq!(rig.pull(Child(1)), Some(tasks[4]));
+    assert_eq!(lengths(&rig), are("[0, 0, 0]", "6"));
+    assert_eq!(rig.pull(Child(1)), Some(tasks[0]));
+    assert_eq!(lengths(&rig), are("[0, 1, 0]", "4"), "half of what each child would have");
+    assert_eq!(
+        [2, 1, 0, 1, 2].map(|child| rig.pull(Child(child))),
+        [2, 1, 3, 4, 5].map(|index: usize| Some(tasks[index]))
+    );
+}
+
+#[test]
+fn what_a_worker_makes_ready_precedes_what_is_submitted() {
+    let rig = workers(2);
+    let submitted = push(&rig, None, 0);
+    let own = push(&rig, Some(1), 0);
+    let other = push(&rig, Some(0), 0);
+    assert_eq!([1, 1, 1].map(|child| rig.pull(Child(child))), [own, submitted, other].map(Some));
+}
+
+#[test]
+fn a_share_is_at_most_sixteen_tasks_in_their_order() {
+    let rig = workers(1);
+    let tasks: Vec<TaskId> = (0..100).map(|_| push(&rig, None, 0)).collect();
+    assert_eq!(rig.pull(Child(0)), Some(tasks[0]));
+    assert_eq!(lengths(&rig), are("[15]", "84"));
+    let order: Vec<TaskId> = std::iter::from_fn(|| rig.pull(Child(0))).collect();
+    assert_eq!(order, tasks[1..]);
+}
+
+#[test]
+fn who_missed_what_was_moved_is_told() {
+    let rig = workers(2);
+    for _ in 0..8 {
+        push(&rig, None, 0);
+    }
+    rig.hops();
+    assert!(rig.pull(Child(0)).is_some());
+    assert_eq!(lengths(&rig), are("[2, 0]", "5"));
+    let told = |hop: &Hop| matches!(hop, Hop::ChildCanPull { child: None, .. });
+    assert_eq!(rig.hops().iter().filter(|hop| told(hop)).count(), 1);
+    rig.drain();
+}
+
+#[test]
+fn a_submitted_task_comes_first_if_it_is_more_urgent() {
+    let rig = workers(2);
+    let own = [0, 2].map(|priority| push(&rig, Some(0), priority));
+    let submitted = [0, 3, 1, 2].map(|priority| push(&rig, None, priority));
+    let order: Vec<TaskId> = std::iter::from_fn(|| rig.pull(Child(0))).collect();
+    assert_eq!(order, [submitted[1], own[1], submitted[3], submitted[2], own[0], submitted[0]]);
+    let own = push(&rig, Some(0), -1);
+    let submitted = push(&rig, None, 0);
+    assert_eq!([0, 0].map(|child| rig.pull(Child(child))), [submitted, own].map(Some), "less urgent than usual");
+}
+
+#[test]
+fn only_the_usual_priority_is_moved() {
+    let rig = workers(1);
+    let tasks = [0, 0, 0, 1, 0, 0].map(|priority| push(&rig, None, priority));
+    let order: Vec<TaskId> = std::iter::from_fn(|| rig.pull(Child(0))).collect();
+    assert_eq!(order, [3, 0, 1, 2, 4, 5].map(|index: usize| tasks[index]));
 }
 
 #[test]
@@ -308,20 +377,20 @@ fn concurrent_thieves_take_each_task_once() {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Push { by: Option<u32>, priority: i32, archs: u8 },
+    Push { by: Option<u32>, home: Option<u32>, priority: i32, archs: u8 },
     Pull { by: u32 },
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps(priorities: std::ops::Range<i32>, archs: std::ops::Range<u8>) -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        3 => (prop::option::of(0u32..4), -1i32..2, 1u8..4)
-            .prop_map(|(by, priority, archs)| Step::Push { by, priority, archs }),
+        3 => (prop::option::of(0u32..4), prop::option::weighted(0.2, 0u32..4), priorities, archs)
+            .prop_map(|(by, home, priority, archs)| Step::Push { by, home, priority, archs }),
         2 => (0u32..4).prop_map(|by| Step::Pull { by }),
     ];
     prop::collection::vec(step, 0..80)
 }
 
-/// A reference model of a child's queue.
+/// A reference model of a queue.
 #[derive(Default)]
 struct Model {
     inside: Vec<(i32, u8, TaskId)>,
@@ -344,12 +413,14 @@ impl Model {
         }
     }
 
-    fn pop(&mut self, able: impl Fn(u8) -> bool, newest: bool) -> Option<TaskId> {
+    /// The last (`newest`) or first of the highest priority, if that is above `least`.
+    fn pop(&mut self, able: impl Fn(u8) -> bool, newest: bool, least: Option<i32>) -> Option<TaskId> {
         if self.inside.is_empty() || self.ranked {
             self.take_over();
         }
         let find = |model: &Model| {
-            let tasks = model.inside.iter().enumerate().filter(|(_, task)| able(task.1));
+            let above = |priority: i32| least.is_none_or(|least| priority > least);
+            let tasks = model.inside.iter().enumerate().filter(|(_, task)| able(task.1) && above(task.0));
             let best = if newest {
                 tasks.max_by_key(|(index, task)| (task.0, *index))
             } else {
@@ -363,34 +434,68 @@ impl Model {
         });
         found.map(|index| self.inside.remove(index).2)
     }
+
+    fn highest(&mut self) -> Option<i32> {
+        self.take_over();
+        self.inside.iter().map(|task| task.0).max()
+    }
+}
+
+/// A reference model of the component with four children: the queue of each, and the common one.
+#[derive(Default)]
+struct Queues([Model; 5]);
+
+const COMMON: usize = 4;
+
+impl Queues {
+    fn pull(&mut self, by: u32, order: [u32; 4], able: impl Fn(u8) -> bool) -> Option<TaskId> {
+        let [.., common] = &self.0;
+        if common.ranked || self.0[by as usize].ranked {
+            let least = self.0[by as usize].highest();
+            let urgent = self.0[COMMON].pop(&able, false, least);
+            if urgent.is_some() {
+                return urgent;
+            }
+        }
+        let [own, others @ ..] = order.map(|lane| lane as usize);
+        let (mut first, mut rest) = ([(own, true), (COMMON, false)].into_iter(), others.into_iter());
+        let found = first.find_map(|(queue, newest)| self.0[queue].pop(&able, newest, None));
+        found.or_else(|| rest.find_map(|queue| self.0[queue].pop(&able, false, None)))
+    }
+
+    /// As they are given up.
+    fn rest(self) -> Vec<TaskId> {
+        let tasks = self.0.iter().flat_map(|queue| queue.inside.iter().chain(&queue.arrived));
+        let mut tasks: Vec<_> = tasks.map(|(priority, _, task)| (Reverse(*priority), *task)).collect();
+        tasks.sort_unstable();
+        tasks.into_iter().map(|(_, task)| task).collect()
+    }
 }
 
 proptest! {
     /// Compares with a model: workers 0 to 2 are CPUs and 3 a CUDA device; the rig checks that no task is lost or given
     /// to a worker that cannot execute it.
     #[test]
-    fn own_tasks_last_first_and_stolen_ones_first_first(steps in steps()) {
+    fn own_tasks_last_first_and_others_first_first(steps in steps(-1..2, 1..4)) {
         let rig = (0..4).fold(stealing().workers(3).worker(Arch::CUDA, MemoryNode(1)), |rig, worker| {
             rig.child(FakeChild::worker(worker))
         });
         let able = |worker: u32, archs: u8| archs & if worker == 3 { 2 } else { 1 } != 0;
-        let mut model: [Model; 4] = Default::default();
-        let mut turn = 0;
+        let mut model = Queues::default();
         for step in steps {
             match step {
-                Step::Push { by, priority, archs } => {
+                Step::Push { by, home, priority, archs } => {
                     let names = [Arch::CPU, Arch::CUDA].into_iter().zip([1, 2]);
                     let names = names.filter(|(_, bit)| archs & bit != 0).map(|(arch, _)| arch);
-                    let task = rig.task().priority(priority).archs(names).make();
+                    let task = rig.task().priority(priority).archs(names);
+                    let task = home.into_iter().fold(task, |task, home| task.home(home)).make();
                     rig.set_requester(by.map(WorkerId));
                     prop_assert_eq!(rig.push(task), Ok(()));
                     rig.set_requester(None);
                     let own = by.filter(|by| able(*by, archs));
-                    let lane = own.unwrap_or_else(|| {
-                        turn += 1;
-                        (0..4).map(|step| (turn - 1 + step) % 4).find(|lane| able(*lane, archs)).expect("some arch")
-                    });
-                    model[lane as usize].push(own.is_some(), (priority, archs, task));
+                    let queue = home.filter(|home| able(*home, archs)).or(own);
+                    let queue = queue.map_or(COMMON, |child| child as usize);
+                    model.0[queue].push(own == Some(queue as u32), (priority, archs, task));
                 }
                 Step::Pull { by } => {
                     let order: [u32; 4] = match by {
@@ -399,15 +504,41 @@ proptest! {
                         2 => [2, 1, 0, 3],
                         _ => [3, 0, 2, 1],
                     };
-                    let pop = |lane: u32| model[lane as usize].pop(|archs| able(by, archs), lane == by);
-                    let expected = order.into_iter().find_map(pop);
-                    prop_assert_eq!(rig.pull(Child(by)), expected);
+                    prop_assert_eq!(rig.pull(Child(by)), model.pull(by, order, |archs| able(by, archs)));
                 }
             }
         }
-        let mut rest: Vec<(Reverse<i32>, TaskId)> =
-            model.iter().flat_map(|lane| lane.inside.iter().chain(&lane.arrived)).map(|(priority, _, task)| (Reverse(*priority), *task)).collect();
-        rest.sort_unstable();
-        prop_assert_eq!(rig.drain(), rest.into_iter().map(|(_, task)| task).collect::<Vec<_>>());
+        prop_assert_eq!(rig.drain(), model.rest());
+    }
+
+    /// The same where all workers are of one kind, and a share of the common tasks goes to who takes the first of them.
+    #[test]
+    fn shares_are_taken_in_order(steps in steps(0..1, 1..2)) {
+        let (rig, mut model) = (workers(4), Queues::default());
+        for step in steps {
+            match step {
+                Step::Push { by, home, priority, archs } => {
+                    let task = home.into_iter().fold(rig.task(), |task, home| task.home(home)).make();
+                    rig.set_requester(by.map(WorkerId));
+                    prop_assert_eq!(rig.push(task), Ok(()));
+                    rig.set_requester(None);
+                    let queue = home.or(by).map_or(COMMON, |child| child as usize);
+                    model.0[queue].push(by == Some(queue as u32), (priority, archs, task));
+                }
+                Step::Pull { by } => {
+                    let own = &model.0[by as usize];
+                    let is_shared = own.inside.is_empty() && own.arrived.is_empty();
+                    let len = model.0[COMMON].inside.len() + model.0[COMMON].arrived.len();
+                    let order = [0, 1, 3, 2].map(|step| (by + step) % 4);
+                    prop_assert_eq!(rig.pull(Child(by)), model.pull(by, order, |_| true));
+                    let more = if is_shared { len / 8 } else { 0 };
+                    let common = &mut model.0[COMMON].inside;
+                    let mut share: Vec<_> = common.drain(..more.min(15).min(common.len())).collect();
+                    share.reverse();
+                    model.0[by as usize].inside.append(&mut share);
+                }
+            }
+        }
+        prop_assert_eq!(rig.drain(), model.rest());
     }
 }
