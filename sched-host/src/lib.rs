@@ -28,7 +28,7 @@
 //! ```
 //!
 //! The policy is the one that [`Builder::policy`](runtime::Builder::policy) names, or else the environment variable
-//! `SCHED_POLICY`, or else `tree-eager`. The stock components are compiled in where the feature `stock` is on, as it is
+//! `SCHED_POLICY`, or else `tree-ws`. The stock components are compiled in where the feature `stock` is on, as it is
 //! by default; [`plugin`] has the rules by which plugin files come on top. The `Debug` of errors is their text for
 //! people, since that is what a program prints whose `main` returns one.
 //!

@@ -65,7 +65,7 @@ fn without_files_and_what_is_compiled_in_there_is_one_error() {
     let run = ran(&sched, &[&["--no-builtin"][..], &CHOLESKY].concat());
     assert_eq!(run.code, 1);
     let display_text = run.said().replace(&folder, "DIR");
-    insta::assert_snapshot!(display_text, @r#"policy `tree-eager`: 1 error V7 policy::component no component plugins were found: looked in DIR/bin/plugins, DIR/bin, DIR/lib/sched/plugins help: name the folder of the plugins with `--plugin-dir` or SCHED_PLUGIN_PATH or leave out `--no-builtin`, which refuses the components that are compiled in why: a policy is made of the components that plugins offer and that are compiled in"#);
+    insta::assert_snapshot!(display_text, @r#"policy `tree-ws`: 1 error V7 policy::component no component plugins were found: looked in DIR/bin/plugins, DIR/bin, DIR/lib/sched/plugins help: name the folder of the plugins with `--plugin-dir` or SCHED_PLUGIN_PATH or leave out `--no-builtin`, which refuses the components that are compiled in why: a policy is made of the components that plugins offer and that are compiled in"#);
     assert!(ran(&sched, &["plugins", "--no-builtin"]).out.contains("compiled in: refused\n  sched-components"));
 }
 

@@ -34,7 +34,7 @@ fn a_policy_to_swap_to_is_checked_before_anything_runs() {
     }
     let ran = sched(&["simulate", "cholesky", "-n", "3", "--swap-to", "tree-prio@1000s"]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.says("stayed with tree-eager") && ran.says("would be at 1000s"), "{ran:?}");
+    assert!(ran.says("stayed with tree-ws") && ran.says("would be at 1000s"), "{ran:?}");
 }
 
 #[test]

@@ -214,7 +214,7 @@ fn half_of_the_tasks_are_the_time_to_swap_if_no_other_is_said() {
     let ran = program::sched(&line.split_whitespace().collect::<Vec<_>>());
     assert_eq!(ran.code, 0, "{}", ran.err);
     let of = |context: &str| ran.out.lines().find(|line| line.starts_with(context)).unwrap_or_default().to_owned();
-    assert!(of("a ").contains("tree-eager → tree-prio at 0.00"), "{}", ran.out);
+    assert!(of("a ").contains("tree-ws → tree-prio at 0.00"), "{}", ran.out);
     assert!(of("b ").contains("after 20 tasks"), "{}", ran.out);
 }
 

@@ -6,7 +6,7 @@ use crate::json;
 use crate::values::policy_name;
 use comfy_table::{ContentArrangement, Table, presets};
 use miette::IntoDiagnostic;
-use sched_policy::{Catalogue, Policy, SimpleFlags, Source, check, library};
+use sched_policy::{Catalogue, DEFAULT_POLICY, POLICY_VARIABLE, Policy, SimpleFlags, Source, check, library};
 use sched_text::{Finding, Findings};
 use serde::Serialize;
 use std::io::Write;
@@ -72,6 +72,8 @@ struct Row {
     name: String,
     summary: String,
     doc: String,
+    /// Whether it is used where none is named.
+    default: bool,
     /// Whether the loaded plugins provide all its components.
     usable: bool,
     /// The reason if not.
@@ -87,7 +89,7 @@ impl Row {
         let mut problems: Vec<String> = errors.map(Finding::to_string).collect();
         problems.dedup();
         let (name, summary, doc) = (policy.name.clone(), policy.summary(), policy.doc.clone());
-        Row { name, summary, doc, usable: problems.is_empty(), problems, text }
+        Row { default: name == DEFAULT_POLICY, name, summary, doc, usable: problems.is_empty(), problems, text }
     }
 }
 
@@ -148,5 +150,7 @@ fn write_table(out: &mut dyn Write, rows: &[Row]) -> miette::Result<()> {
         table.add_row([row.name.clone(), summary]);
     }
     writeln!(out, "{}", table.trim_fmt()).into_diagnostic()?;
-    writeln!(out, "\nPrint one with `sched policies --show NAME`, draw one with `sched tree NAME`.").into_diagnostic()
+    writeln!(out, "\nPrint one with `sched policies --show NAME`, draw one with `sched tree NAME`.")
+        .into_diagnostic()?;
+    writeln!(out, "Where none is named, {POLICY_VARIABLE} names it, or else it is {DEFAULT_POLICY}.").into_diagnostic()
 }

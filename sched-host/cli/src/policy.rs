@@ -3,7 +3,7 @@
 use super::hints::POLICY;
 use super::variables::variable;
 use miette::{Diagnostic, miette};
-use sched_policy::{Adjustment, POLICY_VARIABLE, Source, library};
+use sched_policy::{Adjustment, DEFAULT_POLICY, POLICY_VARIABLE, Source, library};
 use sched_text::{Finding, Findings};
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub(super) struct PolicyOptions {
     /// several
     ///
     /// FILE#NAME is one policy of a file with several, `-` a policy on the standard input, and `all` every shipped one.
-    /// The default is $SCHED_POLICY, or else tree-eager (for `compare` all, for `bench simulation` tree-eager, tree-ws
+    /// The default is $SCHED_POLICY, or else tree-ws (for `compare` all, for `bench simulation` tree-eager, tree-ws
     /// and tree-heft).
     #[arg(long = "policy", short, visible_alias = "policies", value_name = "POLICY")]
     #[arg(value_parser = POLICY, hide_possible_values = true)]
@@ -43,13 +43,13 @@ fn adjustment(text: &str) -> Result<String, String> {
 }
 
 impl PolicyOptions {
-    /// The named policies; by default that of the environment, or `tree-eager`. At least one.
+    /// The named policies; by default that of the environment, or else [`DEFAULT_POLICY`]. At least one.
     ///
     /// # Errors
     /// If only commas were given, or the environment names no policy.
     pub(super) fn several(&self) -> miette::Result<Vec<String>> {
         let variable = variable(POLICY_VARIABLE).filter(|_| self.policies.is_empty());
-        let policies = self.several_or(variable.as_deref().unwrap_or("tree-eager"))?;
+        let policies = self.several_or(variable.as_deref().unwrap_or(DEFAULT_POLICY))?;
         if variable.is_some() {
             let named = |errors: Findings| errors.help(format!("the environment variable {POLICY_VARIABLE} names it"));
             policies.iter().try_for_each(|policy| Source::find(policy).map(drop).map_err(named))?;

@@ -66,7 +66,7 @@ pub use edit::PolicyEdit;
 pub use element::{Component, Each, Element, Policy, Setting, Shared, Use};
 pub use expand::{expand, expand_unchecked};
 pub use level::Level;
-pub use library::{POLICY_VARIABLE, Shipped, Source, library};
+pub use library::{DEFAULT_POLICY, POLICY_VARIABLE, Shipped, Source, library};
 pub use machine::{BoundMachine, FlatMachine, Group, Machine, SomeWorkers, combined_groups};
 pub use overrides::Override;
 pub use parse::{Parsed, parse, read};

@@ -100,10 +100,10 @@ pub struct Source {
 pub const POLICY_VARIABLE: &str = "SCHED_POLICY";
 
 /// The policy used where neither the program nor the environment names one.
-const DEFAULT: &str = "tree-eager";
+pub const DEFAULT_POLICY: &str = "tree-ws";
 
 impl Source {
-    /// The text of the policy that [`POLICY_VARIABLE`] names; of `tree-eager` where it is not set, or empty.
+    /// The text of the policy that [`POLICY_VARIABLE`] names; of [`DEFAULT_POLICY`] where it is not set, or empty.
     ///
     /// # Errors
     /// As for [`find`](Self::find).
@@ -115,7 +115,7 @@ impl Source {
                     errors.help(format!("the environment variable {POLICY_VARIABLE} names this policy"))
                 })
             }
-            None => Source::find(DEFAULT),
+            None => Source::find(DEFAULT_POLICY),
         }
     }
 

@@ -97,7 +97,7 @@ impl Default for Builder {
 
 impl Builder {
     /// Sets the policy: the name of a shipped one, or the path of a KDL file. The default is the environment variable
-    /// `SCHED_POLICY`, or `tree-eager` if that is not set.
+    /// `SCHED_POLICY`, or `tree-ws` if that is not set.
     pub fn policy(mut self, name_or_path: impl Into<String>) -> Builder {
         self.policy = WantedPolicy::Named(name_or_path.into());
         self

@@ -113,7 +113,7 @@ enum RequestedChange {
 
 impl Simulation {
     /// A simulation of this graph on this platform, with the policy that the environment variable `SCHED_POLICY` names,
-    /// or `tree-eager`.
+    /// or `tree-ws`.
     pub fn new(graph: impl Into<Arc<TaskGraph>>, platform: impl Into<Arc<Platform>>) -> Simulation {
         Simulation {
             graph: graph.into(),

@@ -36,7 +36,7 @@ fn the_granularity_of_tasks_is_measured_beside_a_floor() {
     let rows = seen["results"].as_array().unwrap();
     assert_eq!(rows.iter().map(|row| &row["pattern"]).collect::<Vec<_>>(), ["stencil", "fft"]);
     for row in rows {
-        assert_eq!((&row["workers"], &row["policy"]), (&2.into(), &"tree-eager".into()));
+        assert_eq!((&row["workers"], &row["policy"]), (&2.into(), &"tree-ws".into()));
         // So few steps may be too short for any efficiency.
         for figure in [&row["data_ns"], &row["explicit_ns"], &row["replayed_ns"], &row["peer_ns"]["floor"]] {
             assert!(figure.is_null() || figure.as_f64().unwrap() > 0.0, "{row}");

@@ -37,7 +37,7 @@ fn policies_are_swapped_while_the_workload_runs() {
     let large = ["--tiles", "12", "--tile-size", "48", "--workers", "2", "--swap-to", "tree-prio"];
     let contexts = ["--context", "a:policy=tree-eager", "--context", "b:policy=tree-ws,workers=1"];
     let both = json(&[&large[..], &contexts].concat());
-    for (seen, policies) in [(both, &["tree-eager", "tree-ws"][..]), (json(&large), &["tree-eager"])] {
+    for (seen, policies) in [(both, &["tree-eager", "tree-ws"][..]), (json(&large), &["tree-ws"])] {
         let ran = seen["runs"][0]["contexts"].as_array().unwrap();
         assert_eq!(ran.iter().map(|ran| &ran["policy"]).collect::<Vec<_>>(), policies);
         for ran in ran {
@@ -76,7 +76,7 @@ fn people_read_a_table_of_contexts() {
     assert_eq!(table[at], ["CONTEXT", "POLICY", "WORKERS", "TASKS", "TIME", "(S)", "GFLOP/S", "RESIDUAL"]);
     assert_eq!(
         (&table[at + 1][..5], &table[at + 2][..4]),
-        (&["a", "tree-prio", "0", "1", "20"][..], &["b", "tree-eager", "1", "20"][..])
+        (&["a", "tree-prio", "0", "1", "20"][..], &["b", "tree-ws", "1", "20"][..])
     );
 }
 
@@ -107,13 +107,13 @@ fn wrong_contexts_are_reported() {
 
 #[test]
 fn each_rank_swaps_its_policy() {
-    let seen = json(&[&SMALL[..], &["--ranks", "2", "--swap-to", "tree-ws"]].concat());
+    let seen = json(&[&SMALL[..], &["--ranks", "2", "--swap-to", "tree-prio"]].concat());
     for rank in seen["per_rank"].as_array().unwrap() {
-        assert_eq!(rank["swap"]["policy"], "tree-ws", "{rank}");
+        assert_eq!(rank["swap"]["policy"], "tree-prio", "{rank}");
         assert!(rank["swap"]["after_tasks"].as_u64().unwrap() >= 5, "{rank}");
     }
-    let ran = cholesky(&[&SMALL[..], &["--ranks", "2", "--swap-to", "tree-ws"]].concat());
-    assert!(ran.code == 0 && ran.out.contains("tree-eager → tree-ws after "), "{ran:?}");
+    let ran = cholesky(&[&SMALL[..], &["--ranks", "2", "--swap-to", "tree-prio"]].concat());
+    assert!(ran.code == 0 && ran.out.contains("tree-ws → tree-prio after "), "{ran:?}");
     let ran = cholesky(&[&SMALL[..], &["--ranks", "2", "--swap-to", "no-such"]].concat());
     assert!(ran.code == 1 && ran.says("there is no policy `no-such`"), "{ran:?}");
 }

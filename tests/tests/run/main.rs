@@ -128,7 +128,7 @@ fn programs_find_everything_under_its_key() {
     insta::assert_snapshot!(keys(&seen["runs"][0]), @r#"busy_share contexts devices energy_j faults gflop_per_j gflops given hypervisor log makespan_explained makespan_s memory_nodes per_worker place policy residual round tasks transfers"#);
     assert_eq!(seen["workload"], "cholesky");
     let run = &seen["runs"][0];
-    assert_eq!((&run["policy"], &run["place"], &run["round"]), (&"tree-eager".into(), &0.into(), &1.into()));
+    assert_eq!((&run["policy"], &run["place"], &run["round"]), (&"tree-ws".into(), &0.into(), &1.into()));
     assert_eq!((&seen["seed"], &seen["order"]), (&7.into(), &96.into()));
     assert_eq!((&seen["tiles"], &seen["tile_size"]), (&4.into(), &24.into()));
     assert!(run["makespan_s"].as_f64().unwrap() > 0.0 && run["gflops"].as_f64().unwrap() > 0.0);
@@ -145,7 +145,7 @@ fn people_read_a_block_and_a_table() {
     assert!(columns.len() == 6 && columns[4..].iter().all(|count| count.parse::<u64>().is_ok()), "{ran:?}");
     insta::assert_snapshot!(masked(&format!("{block}\n{}", columns[..4].join(" "))), @r"
     cholesky order 96, 4 × 4 tiles of 24, seed 42
-    policy tree-eager
+    policy tree-ws
     workers 1, bound to a hardware thread
     tasks 20
     time # s

@@ -45,6 +45,7 @@ fn policies_lists_what_is_shipped() {
     }
     assert!(list.contains("One queue for all"), "{list}");
     assert!(!list.contains("not usable"), "{list}");
+    assert!(list.ends_with("Where none is named, SCHED_POLICY names it, or else it is tree-ws.\n"), "{list}");
 }
 
 #[test]
@@ -65,6 +66,8 @@ fn policies_shows_the_text() {
 fn policies_speaks_json() {
     let list: serde_json::Value = serde_json::from_str(&sched(&stock(), "policies --json")).expect("it is JSON");
     assert_eq!((&list["policies"][0]["name"], &list["policies"][0]["usable"]), (&"tree-eager".into(), &true.into()));
+    let defaults = list["policies"].as_array().expect("a list").iter().filter(|policy| policy["default"] == true);
+    assert_eq!(defaults.map(|policy| &policy["name"]).collect::<Vec<_>>(), ["tree-ws"]);
     let one = sched(&stock(), "policies --json --show tree-eager");
     let one: serde_json::Value = serde_json::from_str(&one).expect("it is JSON");
     assert!(one["policies"][0]["text"].as_str().is_some_and(|text| text.contains("fifo sorted=#false {")));

@@ -43,7 +43,7 @@ pub struct ClusterSimulation {
 
 impl ClusterSimulation {
     /// A simulation of this graph on this cluster, with the policy that the environment variable `SCHED_POLICY` names,
-    /// or `tree-eager`, on each node. The blocks of matrices are dealt to a grid of nodes, other data in turn
+    /// or `tree-ws`, on each node. The blocks of matrices are dealt to a grid of nodes, other data in turn
     /// ([`Grid::owners`]).
     pub fn new(graph: impl Into<Arc<TaskGraph>>, cluster: impl Into<Arc<Cluster>>) -> ClusterSimulation {
         ClusterSimulation {

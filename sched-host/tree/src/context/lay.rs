@@ -13,7 +13,7 @@ use std::collections::HashSet;
 /// A policy, by value or by name.
 #[derive(Clone, Debug, Default)]
 pub enum WantedPolicy {
-    /// The default: the policy named by the environment, or else `tree-eager`.
+    /// The default: the policy named by the environment, or else `tree-ws`.
     #[default]
     Default,
     /// Name of a shipped policy, or path of a file.
