@@ -29,6 +29,7 @@ use notes::KernelEnd;
 use sched_core::{Arch, Time, WorkerId};
 use sched_graph::{AccessMode, ContextId};
 use sched_machine::topology::BindingPlan;
+use sched_sync::looks::{LOOKS, pause_before};
 use sched_sync::sleep::Sleep;
 use sched_trace::Event;
 use sched_tree::seat::{Seat, Seated, Work};
@@ -40,12 +41,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
-/// Number of times an idle worker looks for a task before it sleeps: first in quick succession, then yielding to other
-/// threads on its processing unit. Together 10 to 20 µs, twice the cost of a wake.
-const QUICK_LOOKS: u32 = 8;
-/// Number of times the pause between quick looks is doubled.
-const LONGEST_PAUSE: u32 = 4;
-const POLITE_LOOKS: u32 = 40;
 /// Number of looks of an idle worker before it takes tasks that wait at home with others in the replay that it is at:
 /// about 1 µs, which is more than such a worker takes to come.
 const OWN_LOOKS: u32 = 4;
@@ -157,15 +152,10 @@ impl Worker {
         let mut found = None;
         let mut is_expecting = false;
         for look in 0_u32.. {
-            if stay.is_over(&core) || (look >= QUICK_LOOKS + POLITE_LOOKS && !is_expecting) {
+            if stay.is_over(&core) || (look >= LOOKS && !is_expecting) {
                 break;
             }
-            if look < QUICK_LOOKS {
-                // Every look contends with threads that push, so the intervals grow.
-                (0..2 << look.min(LONGEST_PAUSE)).for_each(|_| std::hint::spin_loop());
-            } else {
-                std::thread::yield_now();
-            }
+            pause_before(look);
             is_expecting = core.progress();
             found = self.look();
             if found.is_none() && (look >= OWN_LOOKS || !self.scratch.visits_a_replay()) {

@@ -15,8 +15,8 @@
 //! - [sole]: one thread changes values without locks, until another comes.
 //! - [unasked]: a task begins without a question, as long as nobody takes it back.
 //! - [counted]: a value goes with the last of its owners, uses and loans.
-//! - [waiters]: threads of the program wait, and one of them is a worker meanwhile; [pace]: they look at regular
-//!   intervals whether anything moves.
+//! - [waiters]: threads of the program wait, and one of them is a worker meanwhile; [looks]: they look before they
+//!   sleep, as workers do; [pace]: they look at regular intervals whether anything moves.
 //!
 //! Each module begins with its protocol. They know neither tasks nor trees and are a crate of their own, so that a
 //! model checker can run them without everything above: under `cfg(loom)` they use loom's primitives, and the module
@@ -34,6 +34,7 @@ pub mod gated;
 pub mod gathering;
 pub mod in_flight;
 pub mod link;
+pub mod looks;
 #[cfg(all(test, loom))]
 mod model;
 pub mod pace;

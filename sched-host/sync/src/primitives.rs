@@ -1,4 +1,4 @@
-//! The primitives under the protocols, in one place so that a model checker's can gated in for them.
+//! The primitives under the protocols, in one place so that a model checker's can stand in for them.
 
 pub(crate) use chosen::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, UnsafeCell, fence, pause,

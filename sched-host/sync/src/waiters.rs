@@ -8,7 +8,8 @@
 //! A thread that waits ([`Waiters::wait_until`]):
 //! 1. is done if what it waits for has happened;
 //! 2. takes the worker if it is vacant, *serves* as it, and puts it back;
-//! 3. else looks at both again under the lock of those that park, and parks.
+//! 3. else looks a few times whether it has happened meanwhile ([`looks`](crate::looks));
+//! 4. looks at both again under the lock of those that park, and parks.
 //!
 //! *No end is missed.* A thread that makes something happen that others wait for [tells](Waiters::tell) them
 //! afterwards, under the lock of those that park. Either the look under that lock comes later and sees what has
@@ -21,6 +22,7 @@
 #[cfg(all(test, loom))]
 mod models;
 
+use crate::looks::{LOOKS, pause_before};
 use crate::pace::Pace;
 use crate::primitives::{AtomicU64, Condvar, Mutex, Ordering::*, lock};
 use std::time::Duration;
@@ -101,11 +103,16 @@ impl<W> Waiters<W> {
     ) {
         self.waiting.fetch_add(1, SeqCst);
         let mut pace = Pace::new(period);
+        let mut looks = 0..LOOKS;
         while !done() {
             if may_serve && let Some(worker) = self.take() {
                 let mut taken = PutBack { waiters: self, worker: Some(worker) };
                 taken.worker.iter_mut().for_each(|worker| serve(worker, &mut go_on));
                 break;
+            }
+            if let Some(look) = looks.next() {
+                pause_before(look);
+                continue;
             }
             let mut parked = lock(&self.parked);
             if done() || may_serve && self.is_vacant() {
