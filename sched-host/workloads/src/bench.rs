@@ -32,7 +32,7 @@ use sched_runtime::{Builder, Codelet, Handle, Read, ReadWrite, Recording, RunErr
 use sched_tree::BareTree;
 use sched_tree::plugin::Registry;
 use serde::Serialize;
-use shapes::Graph;
+use shapes::{BATCH, Graph};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ pub struct Overhead {
     pub workers: Vec<usize>,
     /// Whether the last worker is the thread that submits, while it waits; see [`Builder::main_worker`].
     pub main_worker: bool,
-    /// Number of tasks of the independent and the chain shape.
+    /// Number of tasks of the shapes that are as large as wanted.
     pub tasks: usize,
     /// Number of rounds; the least time of all counts.
     pub rounds: usize,
@@ -186,7 +186,7 @@ impl Contest {
         let runtime = builder.build()?;
         let graph = shape.graph(tasks);
         let data = match shape {
-            Shape::Independent => 0,
+            Shape::Independent | Shape::Waited => 0,
             Shape::Chain => 1,
             Shape::Cholesky | Shape::Replayed => shapes::lower_tiles(shapes::tiles_of(graph.len())),
         };
@@ -256,6 +256,14 @@ impl Contest {
             Shape::Independent => (0..self.tasks()).for_each(|_| {
                 self.runtime.task(&self.free, ()).submit().expect("a task without data");
             }),
+            Shape::Waited => {
+                for task in 1..=self.tasks() {
+                    self.runtime.task(&self.free, ()).submit().expect("a task without data");
+                    if task.is_multiple_of(BATCH) {
+                        self.runtime.wait_all()?;
+                    }
+                }
+            }
             Shape::Chain => (0..self.tasks()).for_each(|_| {
                 self.runtime.task(&self.update, (&self.data[0],)).submit().expect("a task with one handle");
             }),
@@ -283,13 +291,22 @@ impl Contest {
     /// Measures rayon's `scope.spawn`.
     #[must_use]
     pub fn rayon(&self) -> Duration {
-        peers::on_rayon(&self.rayon, &self.graph)
+        match self.shape {
+            Shape::Waited => {
+                let batch = Graph::independent(BATCH);
+                (0..self.tasks() / BATCH).map(|_| peers::on_rayon(&self.rayon, &batch)).sum()
+            }
+            _ => peers::on_rayon(&self.rayon, &self.graph),
+        }
     }
 
     /// Measures threads that share a deque behind a mutex.
     #[must_use]
     pub fn floor(&self) -> Duration {
-        peers::on_deque(self.workers, &self.graph)
+        match self.shape {
+            Shape::Waited => peers::on_deque_by_batches(self.workers, self.tasks(), BATCH),
+            _ => peers::on_deque(self.workers, &self.graph),
+        }
     }
 }
 

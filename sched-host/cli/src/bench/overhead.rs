@@ -44,7 +44,7 @@ pub(super) struct Args {
     #[command(flatten)]
     main: MainWorkerOption,
 
-    /// Tasks in the independent and the chain graph
+    /// Tasks in the graphs other than the factorisations
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = up_to(MOST_TASKS))]
     tasks: usize,
 

@@ -4,7 +4,7 @@ use super::shapes::Graph;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
 use std::time::{Duration, Instant};
 
 /// For each task of a graph, the number of tasks that it still waits for.
@@ -72,6 +72,42 @@ pub(super) fn on_deque(workers: usize, graph: &Graph) -> Duration {
         }
         threads.into_iter().for_each(|thread| thread.join().expect("an empty task does not panic"));
         began.elapsed()
+    })
+}
+
+/// Runs `tasks` tasks on threads that share one deque behind a mutex, and never sleep. The thread that fills it waits
+/// for each `batch` of them.
+pub(super) fn on_deque_by_batches(workers: usize, tasks: usize, batch: usize) -> Duration {
+    let queue = Mutex::new(VecDeque::with_capacity(batch));
+    let (unfinished, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let work = || {
+        while !is_over.load(Acquire) {
+            let task = queue.lock().pop_front();
+            match task {
+                Some(task) => {
+                    black_box::<usize>(task);
+                    unfinished.fetch_sub(1, AcqRel);
+                }
+                // There may be fewer processing units than threads.
+                None => std::thread::yield_now(),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..workers).for_each(|_| drop(scope.spawn(work)));
+        let began = Instant::now();
+        for first in (0..tasks).step_by(batch) {
+            for task in first..tasks.min(first + batch) {
+                unfinished.fetch_add(1, AcqRel);
+                queue.lock().push_back(task);
+            }
+            while unfinished.load(Acquire) > 0 {
+                std::thread::yield_now();
+            }
+        }
+        let took = began.elapsed();
+        is_over.store(true, Release);
+        took
     })
 }
 

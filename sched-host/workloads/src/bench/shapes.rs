@@ -9,6 +9,8 @@ use std::fmt;
 pub enum Shape {
     /// No task waits for another.
     Independent,
+    /// No task waits for another, but the program waits for each ten of them before it submits the next.
+    Waited,
     /// Each task waits for the one before.
     Chain,
     /// A tile Cholesky factorisation of 38 × 38 tiles: 9 880 tasks.
@@ -19,13 +21,14 @@ pub enum Shape {
 
 impl Shape {
     /// All shapes.
-    pub const ALL: [Shape; 4] = [Shape::Independent, Shape::Chain, Shape::Cholesky, Shape::Replayed];
+    pub const ALL: [Shape; 5] = [Shape::Independent, Shape::Waited, Shape::Chain, Shape::Cholesky, Shape::Replayed];
 
     /// Name in reports and on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Shape::Independent => "independent",
+            Shape::Waited => "waited",
             Shape::Chain => "chain",
             Shape::Cholesky => "cholesky",
             Shape::Replayed => "replayed",
@@ -37,6 +40,7 @@ impl Shape {
     pub const fn description(self) -> &'static str {
         match self {
             Shape::Independent => "No task waits for another",
+            Shape::Waited => "The same, but the program waits for each ten before it submits the next",
             Shape::Chain => "Each task waits for the one before",
             Shape::Cholesky => "A tile Cholesky factorisation of 38 × 38 tiles: 9 880 tasks",
             Shape::Replayed => "The same factorisation, recorded beforehand and replayed",
@@ -46,7 +50,8 @@ impl Shape {
     /// The graph, for peers that need it beforehand. `tasks` applies to the shapes of variable size.
     pub(super) fn graph(self, tasks: usize) -> Graph {
         match self {
-            Shape::Independent => Graph { successors: vec![Vec::new(); tasks], waits_for: vec![0; tasks] },
+            Shape::Independent => Graph::independent(tasks),
+            Shape::Waited => Graph::independent(tasks.next_multiple_of(BATCH)),
             Shape::Chain => Graph {
                 successors: (1..=tasks).map(|next| if next < tasks { vec![next as u32] } else { Vec::new() }).collect(),
                 waits_for: (0..tasks).map(|task| u32::from(task > 0)).collect(),
@@ -64,6 +69,9 @@ impl fmt::Display for Shape {
 
 const CHOLESKY_TILES: usize = 38;
 
+/// Number of tasks that the program waits for at a time, in [`Shape::Waited`].
+pub(super) const BATCH: usize = 10;
+
 /// A task graph.
 pub(super) struct Graph {
     pub(super) successors: Vec<Vec<u32>>,
@@ -72,6 +80,10 @@ pub(super) struct Graph {
 }
 
 impl Graph {
+    pub(super) fn independent(tasks: usize) -> Graph {
+        Graph { successors: vec![Vec::new(); tasks], waits_for: vec![0; tasks] }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.successors.len()
     }
