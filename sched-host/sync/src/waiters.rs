@@ -146,3 +146,31 @@ impl<W> Drop for PutBack<'_, W> {
         self.worker.take().into_iter().for_each(|worker| self.waiters.put(worker));
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// How often a thread sleeps that waits for what has happened at its look of this number.
+    fn sleeps(happens: u32) -> u32 {
+        let (waiters, looks, slept) = (Waiters::<()>::default(), Cell::new(0), Cell::new(0));
+        let done = || {
+            looks.set(looks.get() + 1);
+            looks.get() > happens
+        };
+        let go_on = || {
+            slept.set(slept.get() + 1);
+            true
+        };
+        waiters.wait_until(Duration::ZERO, true, done, go_on, |&mut (), _| ());
+        assert!(!waiters.is_any());
+        slept.get()
+    }
+
+    #[test]
+    fn what_happens_soon_is_waited_for_without_sleep() {
+        assert_eq!([0, 1, LOOKS / 2, LOOKS].map(sleeps), [0; 4]);
+        assert!(sleeps(2 * LOOKS) > 0);
+    }
+}
