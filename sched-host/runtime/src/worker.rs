@@ -247,17 +247,16 @@ impl Worker {
         recorded.fetch_successors(index);
         enter_task(self.core.id, recorded.context_now());
         let job = recorded.job(index);
-        let (implementation, ran) = self.counted(slot, || {
-            let crew = Crew::alone(&self.id, &self.submitter);
-            let (implementation, measures) = self.selected(slot, job.facts(), crew.members.len());
-            let began = measures.then(Instant::now);
-            let ran = catch_unwind(AssertUnwindSafe(|| job.run(implementation, &crew)));
-            if let Some(began) = began.filter(|_| ran.is_ok()) {
-                let (took, footprint) = (began.elapsed(), slot.head().footprint.load(Relaxed));
-                job.facts().record((self.arch, 1), implementation, footprint, job, took);
-            }
-            (implementation, ran)
-        });
+        let is_predicted = self.note_begin(slot);
+        let crew = Crew::alone(&self.id, &self.submitter);
+        let (implementation, measures) = self.selected(slot, job.facts(), crew.members.len());
+        let began = measures.then(Instant::now);
+        let ran = catch_unwind(AssertUnwindSafe(|| job.run(implementation, &crew)));
+        if let Some(began) = began.filter(|_| ran.is_ok()) {
+            let (took, footprint) = (began.elapsed(), slot.head().footprint.load(Relaxed));
+            job.facts().record((self.arch, 1), implementation, footprint, job, took);
+        }
+        self.count(is_predicted);
         let (core, worker) = (&*self.core, Some(self.id));
         match ran {
             Ok(()) => {
@@ -298,24 +297,33 @@ impl Worker {
     #[inline(always)]
     fn run_taken(&self, slot: &Slot, taken: &mut Taken, some_bad: bool) -> Outcome {
         let crew = Crew::alone(&self.id, &self.submitter);
-        self.counted(slot, || self.outcome(slot, taken, &crew, self.id, some_bad))
+        let is_predicted = self.note_begin(slot);
+        let outcome = self.outcome(slot, taken, &crew, self.id, some_bad);
+        self.count(is_predicted);
+        outcome
     }
 
-    /// Runs a kernel on this worker alone, and counts it.
+    /// Notes when a kernel on this worker alone should end, if that is predicted. Returns whether it is.
+    // No function that takes what is between this and `count`: a closure would be a call.
     #[inline(always)]
-    fn counted<R>(&self, slot: &Slot, run: impl FnOnce() -> R) -> R {
+    fn note_begin(&self, slot: &Slot) -> bool {
         let predicted = slot.head().predicted.load(Relaxed);
-        if predicted != u64::MAX {
+        let is_predicted = predicted != u64::MAX;
+        if is_predicted {
             self.core.backend.times.pre_exec(self.id, self.core.backend.now(), predicted);
         }
-        let ran = run();
-        if predicted != u64::MAX {
+        is_predicted
+    }
+
+    /// Counts a kernel that this worker alone has run.
+    #[inline(always)]
+    fn count(&self, is_predicted: bool) {
+        if is_predicted {
             self.core.backend.times.post_exec(self.id);
         }
         let counters = &self.core.counters[self.id.index()];
         counters.executing.set(None);
         counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
-        ran
     }
 
     /// The implementation that a crew of this many runs, and whether it is measured.
