@@ -21,7 +21,8 @@
 //! Threads that were kept out enter before the gate closes the next time: closers wait for that. So workers get on
 //! with their tasks however often the tree is exchanged.
 //!
-//! A worker has a lane to itself, so it adds with a plain store. Threads that are not workers share the other lanes.
+//! A worker has a lane to itself, so it adds with a plain store. So has each of the first other threads, which may be
+//! inside already, and adds by a load and a store. Threads beyond these share the other lanes.
 //!
 //! A closer must not itself be inside, or it would wait for itself: a call that finds a node broken closes the gate
 //! after it has left. A component that never returns keeps the gate from closing; `close_until` then gives up, and
@@ -36,36 +37,40 @@ use crossbeam::utils::CachePadded;
 
 /// See the [module](self).
 pub struct Gate {
-    /// One for each worker, then the shared ones.
-    lanes: Box<[CachePadded<AtomicUsize>]>,
-    owned: usize,
-    /// Number of shared lanes, a power of two, minus one.
-    shared_mask: usize,
+    owned: Lanes,
+    /// Those of single threads that are not workers.
+    alone: Lanes,
+    /// Those of all other threads; their number is a power of two.
+    shared: Lanes,
     closed: AtomicBool,
     /// Threads that found the gate closed and have not come in yet.
     kept_out: AtomicUsize,
     closer: Mutex<()>,
 }
 
+/// How many are inside, by lane.
+type Lanes = Box<[CachePadded<AtomicUsize>]>;
+
 /// The lane by which a thread enters.
 #[derive(Clone, Copy, Debug)]
 pub enum Lane {
     /// A lane of one thread, which is not inside already.
     Owned(usize),
-    /// A lane that threads share; the number is taken modulo the number of shared lanes.
-    Shared(usize),
+    /// The lane of the thread that has this number, and no other thread ever has it: the first ones have lanes to
+    /// themselves.
+    Thread(usize),
 }
 
 impl Gate {
-    /// An open gate with `owned` lanes for one thread each and at least `shared` lanes for all others.
-    pub fn new(owned: usize, shared: usize) -> Gate {
+    /// An open gate with `owned` lanes for workers, `alone` for one other thread each, and at least `shared` lanes for
+    /// all others.
+    pub fn new(owned: usize, alone: usize, shared: usize) -> Gate {
         prepare_fences();
-        let shared = shared.next_power_of_two();
-        let lanes = (0..owned + shared).map(|_| CachePadded::new(AtomicUsize::new(0))).collect();
+        let lanes = |count| (0..count).map(|_| CachePadded::new(AtomicUsize::new(0))).collect();
         Gate {
-            lanes,
-            owned,
-            shared_mask: shared - 1,
+            owned: lanes(owned),
+            alone: lanes(alone),
+            shared: lanes(shared.next_power_of_two()),
             closed: AtomicBool::new(false),
             kept_out: AtomicUsize::new(0),
             closer: Mutex::new(()),
@@ -82,19 +87,27 @@ impl Gate {
     }
 
     /// Enters through a lane, unless the gate is closed.
-    #[inline]
+    // Mostly the kind of the lane is known where it is called.
+    #[inline(always)]
     fn try_enter(&self, lane: Lane) -> Option<Inside<'_>> {
         let inside = match lane {
             Lane::Owned(number) => {
-                let count = &*self.lanes[number];
+                let count = &*self.owned[number];
                 count.store(1, Relaxed);
-                Inside { count, owned: true }
+                Inside { count, others: Some(0) }
             }
-            Lane::Shared(number) => {
-                let count = &*self.lanes[self.owned + (number & self.shared_mask)];
-                count.fetch_add(1, Relaxed);
-                Inside { count, owned: false }
-            }
+            Lane::Thread(number) => match self.alone.get(number) {
+                Some(count) => {
+                    let others = count.load(Relaxed);
+                    count.store(others + 1, Relaxed);
+                    Inside { count, others: Some(others) }
+                }
+                None => {
+                    let count = &*self.shared[number & (self.shared.len() - 1)];
+                    count.fetch_add(1, Relaxed);
+                    Inside { count, others: None }
+                }
+            },
         };
         light_fence();
         (!self.closed.load(Acquire)).then_some(inside)
@@ -127,7 +140,7 @@ impl Gate {
         }
         self.closed.store(true, SeqCst);
         heavy_fence();
-        for lane in &self.lanes {
+        for lane in self.owned.iter().chain(&self.alone).chain(&self.shared) {
             while lane.load(Acquire) != 0 {
                 if give_up() {
                     return None;
@@ -142,16 +155,18 @@ impl Gate {
 /// A call inside the gate, until this is dropped.
 pub struct Inside<'a> {
     count: &'a AtomicUsize,
-    owned: bool,
+    /// How many calls of this thread it is inside of, where only this thread counts.
+    others: Option<usize>,
 }
 
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.owned {
-            self.count.store(0, Release);
-        } else {
-            self.count.fetch_sub(1, Release);
+        match self.others {
+            Some(others) => self.count.store(others, Release),
+            None => {
+                self.count.fetch_sub(1, Release);
+            }
         }
     }
 }

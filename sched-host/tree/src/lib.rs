@@ -212,7 +212,7 @@ impl Tree {
         env.fallback.set_members(first.members());
         env.straight_back.set(first.saves);
         first.notify_change_workers();
-        let gate = Gate::new(workers.len(), APPLICATION_LANES);
+        let gate = Gate::new(workers.len(), APPLICATION_LANES, APPLICATION_LANES);
         Ok(Tree { live: Gated::new(gate, first), env, past: Mutex::default() })
     }
 
@@ -468,25 +468,26 @@ impl LiveTree {
     }
 }
 
-/// Gate lanes of threads that are not workers.
+/// Gate lanes of threads that are not workers: for so many of them one each, and for all others as many together.
 const APPLICATION_LANES: usize = 8;
 
 /// Gate lane of a worker, or of another thread.
 fn lane_of(requester: Option<WorkerId>) -> Lane {
-    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    const NONE: usize = usize::MAX;
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
-        /// 0 until assigned: a constant that needs no lazy initialization.
-        static SHARED: Cell<usize> = const { Cell::new(0) };
+        /// The number of this thread, once it is assigned: a constant that needs no lazy initialization.
+        static NUMBER: Cell<usize> = const { Cell::new(NONE) };
     }
     #[cold]
     fn first_time() -> usize {
-        SHARED.set(NEXT.fetch_add(1, Relaxed));
-        SHARED.get()
+        NUMBER.set(NEXT.fetch_add(1, Relaxed));
+        NUMBER.get()
     }
-    match (requester, SHARED.get()) {
+    match (requester, NUMBER.get()) {
         (Some(worker), _) => Lane::Owned(worker.index()),
-        (None, 0) => Lane::Shared(first_time()),
-        (None, number) => Lane::Shared(number),
+        (None, NONE) => Lane::Thread(first_time()),
+        (None, number) => Lane::Thread(number),
     }
 }
 

@@ -19,7 +19,7 @@ struct Tree {
 
 impl Tree {
     fn new() -> Arc<Tree> {
-        Arc::new(Tree { gate: Gate::new(1, 1), parts: [UnsafeCell::new(()), UnsafeCell::new(())] })
+        Arc::new(Tree { gate: Gate::new(1, 1, 1), parts: [UnsafeCell::new(()), UnsafeCell::new(())] })
     }
 
     fn call(&self, lane: Lane, part: usize) {
@@ -49,7 +49,7 @@ fn spawn(tree: &Arc<Tree>, body: impl FnOnce(&Tree) + 'static) -> thread::JoinHa
 
 #[test]
 fn nobody_is_inside_a_closed_gate() {
-    for lane in [Lane::Owned(0), Lane::Shared(0)] {
+    for lane in [Lane::Owned(0), Lane::Thread(0), Lane::Thread(1)] {
         model(4, move || {
             let tree = Tree::new();
             let other = spawn(&tree, move |tree| tree.call(lane, 0));
@@ -65,7 +65,7 @@ fn two_of_three_are_inside() {
         let tree = Tree::new();
         let owner = spawn(&tree, |tree| tree.call(Lane::Owned(0), 0));
         let closer = spawn(&tree, Tree::close_at_once);
-        tree.call(Lane::Shared(0), 1);
+        tree.call(Lane::Thread(1), 1);
         owner.join().expect("it comes through");
         closer.join().expect("it comes through");
     });
@@ -83,7 +83,7 @@ fn who_enters_again_and_again_is_kept_out() {
 
 #[test]
 fn who_was_kept_out_comes_in_before_the_next_closing() {
-    for lane in [Lane::Owned(0), Lane::Shared(0)] {
+    for lane in [Lane::Owned(0), Lane::Thread(0), Lane::Thread(1)] {
         model(3, move || {
             let tree = Tree::new();
             let other = spawn(&tree, move |tree| tree.call(lane, 0));

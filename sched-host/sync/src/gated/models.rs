@@ -36,7 +36,7 @@ impl Context {
     fn new(tasks: usize) -> Arc<Context> {
         let tree = Tree { tasks: AtomicUsize::new(tasks), worker: 0 };
         Arc::new(Context {
-            gated: Gated::new(Gate::new(2, 1), tree),
+            gated: Gated::new(Gate::new(2, 1, 1), tree),
             member: AtomicUsize::new(0),
             version: AtomicU64::new(1),
             sleep: Sleep::new(2),
@@ -53,7 +53,7 @@ impl Context {
     }
 
     fn push_from_outside(&self) {
-        self.gated.inside(Lane::Shared(0), |tree| self.push(tree));
+        self.gated.inside(Lane::Thread(1), |tree| self.push(tree));
     }
 
     /// Moves the tree and its tasks to another worker.
