@@ -2,8 +2,8 @@
 //!
 //! Each of these, done by hand to `gate.rs`, makes a model fail: no light fence in `enter`; no heavy one in
 //! `close_until`; `closed` read before the lane is counted up; no second look after a closed gate; the lanes read
-//! before `closed` is set; `Relaxed` for the order of leaving, of opening, of the look at `closed`, or of the look at
-//! the lanes.
+//! before `closed` is set; a thread that empties its lane when it leaves, though it is inside once more; `Relaxed` for
+//! the order of leaving, of opening, of the look at `closed`, or of the look at the lanes.
 
 use super::{Gate, Lane};
 use crate::model::model;
@@ -103,4 +103,20 @@ fn one_closes_after_the_other() {
         tree.call(Lane::Owned(0), 0);
         closer.join().expect("it comes through");
     });
+}
+
+#[test]
+fn who_is_inside_twice_stays_inside_until_it_has_left_twice() {
+    for lane in [Lane::Thread(0), Lane::Thread(1)] {
+        model(3, move || {
+            let tree = Tree::new();
+            let other = spawn(&tree, move |tree| {
+                let _outer = tree.gate.enter(lane);
+                drop(tree.gate.enter(lane));
+                tree.parts[0].with_mut(|_| ());
+            });
+            tree.close_at_once();
+            other.join().expect("it comes through");
+        });
+    }
 }
