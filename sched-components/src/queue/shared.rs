@@ -309,7 +309,7 @@ impl<T: Executable, B> SharedQueue<T, B> {
     /// they are eligible and have the usual priority. The consumer of that queue, who takes the newest of it, gets them
     /// in their order. Returns whether any were moved, too.
     ///
-    /// They are in neither queue for a moment: who looks then finds none of them, and has to be told.
+    /// They are in neither queue for a moment: notify the consumers afterwards, since one that looked then found none.
     #[inline(never)]
     pub(crate) fn pop_and_move<C>(
         &self,
@@ -318,6 +318,9 @@ impl<T: Executable, B> SharedQueue<T, B> {
         mut eligible: impl FnMut(&T) -> bool,
     ) -> Option<(T, bool)> {
         let first = self.pop_for_good(&mut eligible, |_| ())?;
+        if more == 0 {
+            return Some((first, false));
+        }
         let mut moved = [const { None }; MOVED];
         let mut queue = self.queue.0.tasks.lock();
         // Without the mark, all tasks that were taken over have the usual priority.

@@ -468,7 +468,7 @@ impl LiveTree {
     }
 }
 
-/// Gate lanes of threads that are not workers: for so many of them one each, and for all others as many together.
+/// Number of gate lanes for single threads that are not workers, and of those that all further threads share.
 const APPLICATION_LANES: usize = 8;
 
 /// Gate lane of a worker, or of another thread.

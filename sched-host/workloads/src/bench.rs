@@ -47,7 +47,7 @@ pub struct Overhead {
     pub workers: Vec<usize>,
     /// Whether the last worker is the thread that submits, while it waits; see [`Builder::main_worker`].
     pub main_worker: bool,
-    /// Number of tasks of the shapes that are as large as wanted.
+    /// Number of tasks of the shapes other than the factorisations.
     pub tasks: usize,
     /// Number of rounds; the least time of all counts.
     pub rounds: usize,

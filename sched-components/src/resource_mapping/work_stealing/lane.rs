@@ -124,9 +124,9 @@ pub(super) struct Lanes {
     neighbourhoods: Neighbourhoods,
 }
 
-/// A worker takes one of this many shares that each child would have of the common queue: enough is left for the others,
-/// should it be the last that was submitted.
-const SHARE: usize = 2;
+/// Number of rounds in which the children would empty the common queue, if each took one share in each: enough is left
+/// for the others, should nothing more be submitted.
+const ROUNDS: usize = 2;
 
 /// Number of empty queues that a thief passes over before it removes them from the list. A small machine has no more.
 const PATIENCE: usize = 4;
@@ -160,8 +160,8 @@ impl Lanes {
         &self.common
     }
 
-    /// A task of the common queue that will not be put back, and whether the queue of `to` got a share of what is there.
-    /// No other tasks but those that are `eligible` in a look at them alone.
+    /// Takes the first task of the common queue for good, and moves a share of what follows to the queue of `to`.
+    /// Returns whether anything was moved. Under the queue's lock, `eligible` asks the host nothing.
     #[inline]
     pub(super) fn take_share(&self, to: Child, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, bool)> {
         let own = self.lane(to)?;
@@ -169,7 +169,7 @@ impl Lanes {
         if len == 0 {
             return None;
         }
-        let more = len / (SHARE * self.lanes.len());
+        let more = len / (ROUNDS * self.lanes.len());
         let (held, moved) = self.common.queue.pop_and_move(more, &own.queue, eligible)?;
         if moved {
             self.list(to);

@@ -106,7 +106,7 @@ fn one_closes_after_the_other() {
 }
 
 #[test]
-fn who_is_inside_twice_stays_inside_until_it_has_left_twice() {
+fn a_thread_that_is_inside_twice_stays_until_it_has_left_twice() {
     for lane in [Lane::Thread(0), Lane::Thread(1)] {
         model(3, move || {
             let tree = Tree::new();

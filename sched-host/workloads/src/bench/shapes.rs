@@ -40,7 +40,7 @@ impl Shape {
     pub const fn description(self) -> &'static str {
         match self {
             Shape::Independent => "No task waits for another",
-            Shape::Waited => "The same, but the program waits for each ten before it submits the next",
+            Shape::Waited => "Independent tasks, of which the program waits for each ten before it submits the next",
             Shape::Chain => "Each task waits for the one before",
             Shape::Cholesky => "A tile Cholesky factorisation of 38 × 38 tiles: 9 880 tasks",
             Shape::Replayed => "The same factorisation, recorded beforehand and replayed",
