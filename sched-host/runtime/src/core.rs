@@ -60,7 +60,7 @@ pub(crate) struct Core {
     pub(crate) archs: ArchSet,
     /// Present if the machine has combined workers.
     pub(crate) combined: Option<Combined>,
-    pub(crate) counters: Box<[CachePadded<WorkerCounters>]>,
+    pub(crate) counters: Box<[Arc<CachePadded<WorkerCounters>>]>,
     /// What each worker has [at hand](crate::worker::at_hand).
     pub(crate) hands: Box<[CachePadded<Hand>]>,
     /// Number of tasks submitted; also the order of submission.
@@ -185,7 +185,7 @@ impl Core {
             ledger,
             records: Records::default(),
             archs: facts.iter().map(|worker| worker.arch).collect(),
-            counters: facts.iter().map(|_| CachePadded::default()).collect(),
+            counters: facts.iter().map(|_| Arc::default()).collect(),
             hands: facts.iter().map(|_| CachePadded::default()).collect(),
             facts,
             combined,

@@ -23,8 +23,10 @@ use super::task::record::Taken;
 use super::task::scratch::WorkerScratch;
 use super::task::submit::Submitter;
 use super::task::verdict::KernelError;
+use super::worker::stats::WorkerCounters;
 use crate::context::{ContextCore, enter_task};
 use crate::recording::Scheduled;
+use crossbeam::utils::CachePadded;
 use notes::KernelEnd;
 use sched_core::{Arch, Time, WorkerId};
 use sched_graph::{AccessMode, ContextId};
@@ -95,6 +97,8 @@ pub(crate) struct Worker {
     pub(crate) id: WorkerId,
     pub(crate) arch: Arch,
     pub(super) seat: Seat<Arc<ContextCore>>,
+    /// Those of this worker among the counters of `core`.
+    pub(crate) counters: Arc<CachePadded<WorkerCounters>>,
     pub(crate) submitter: Submitter,
     pub(crate) scratch: WorkerScratch,
     /// When the kernel started that its device executes, if components hear of that.
@@ -109,11 +113,13 @@ impl Worker {
     pub(crate) fn new(core: Arc<Core>, id: WorkerId) -> Worker {
         let submitter = Submitter { core: Arc::clone(&core) };
         let arch = core.facts[id.index()].arch;
+        let counters = Arc::clone(&core.counters[id.index()]);
         Worker {
             core,
             id,
             arch,
             seat: Seat::new(id),
+            counters,
             submitter,
             scratch: WorkerScratch::of_worker(),
             started: Cell::new(Time::ZERO),
@@ -143,7 +149,7 @@ impl Worker {
     pub(crate) fn wait_for_task(&mut self, stay: &mut impl Stay) -> Option<Work<Purpose>> {
         let core = Arc::clone(&self.core);
         let (me, sleep) = (self.id.index(), &core.backend.sleep);
-        let counters = &core.counters[me];
+        let counters = Arc::clone(&self.counters);
         let since = core.backend.now().as_nanos();
         counters.idle_since.store(since + 1, Relaxed);
         core.backend.record(Some(self.id), || Event::Idle { worker: self.id });
@@ -217,8 +223,7 @@ impl Worker {
         if watch.for_turns() && !self.core.take_turns(self.core.place(slot.id()), self.id, &mut self.scratch) {
             return;
         }
-        let counters = &self.core.counters[self.id.index()];
-        counters.executing.set(Some(slot.id()));
+        self.counters.executing.set(Some(slot.id()));
         if self.scratch.has_recording() && self.execute_unasked(slot, watch.for_bad_data()) {
             return;
         }
@@ -321,9 +326,8 @@ impl Worker {
         if is_predicted {
             self.core.backend.times.post_exec(self.id);
         }
-        let counters = &self.core.counters[self.id.index()];
-        counters.executing.set(None);
-        counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
+        self.counters.executing.set(None);
+        self.counters.executed.store(self.counters.executed.load(Relaxed) + 1, Relaxed);
     }
 
     /// The implementation that a crew of this many runs, and whether it is measured.

@@ -238,7 +238,8 @@ impl Worker {
             self.present(&task);
         }
         // A closure of the program asks which task it belongs to, also while the device executes the kernel of another.
-        let executing = &core.counters[self.id.index()].executing;
+        let counters = Arc::clone(&self.counters);
+        let executing = &counters.executing;
         let before = executing.get();
         executing.set(Some(task.slot.id()));
         let launched = Instant::now();
@@ -277,7 +278,7 @@ impl Worker {
     /// Notes that the kernel of a task is the one that the device executes.
     fn present(&mut self, task: &Prepared) {
         let core = &self.core;
-        core.counters[self.id.index()].executing.set(Some(task.slot.id()));
+        self.counters.executing.set(Some(task.slot.id()));
         let predicted = task.slot.head().predicted.load(Relaxed);
         if predicted != u64::MAX {
             core.backend.times.pre_exec(self.id, core.backend.now(), predicted);
@@ -298,7 +299,7 @@ impl Worker {
             self.note_end(task.slot, facts, &Crew::alone(&self.id, &self.submitter), self.id, end);
         }
         core.backend.times.post_exec(self.id);
-        core.counters[self.id.index()].executing.set(None);
+        self.counters.executing.set(None);
     }
 
     /// Ends a task whose kernel has ended, after this time on the device.
@@ -333,7 +334,7 @@ impl Worker {
             }
             (None, _) => Outcome::Done,
         };
-        let counters = &core.counters[self.id.index()];
+        let counters = &self.counters;
         counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
         self.end(slot, task.taken, &outcome);
     }

@@ -112,7 +112,7 @@ impl Worker {
     /// Counts a task that this worker goes on with.
     #[inline]
     pub(super) fn count_went_on(&self) {
-        let went_on = &self.core.counters[self.id.index()].went_on;
+        let went_on = &self.counters.went_on;
         went_on.store(went_on.load(Relaxed) + 1, Relaxed);
     }
 

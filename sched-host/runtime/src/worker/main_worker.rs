@@ -88,7 +88,7 @@ impl Worker {
     /// Executes tasks on this thread until the `stay` is over.
     pub(crate) fn serve(&mut self, mut stay: UntilDone<'_>) {
         let _is_worker = IsWorker::begin(self);
-        let counters = &self.core.counters[self.id.index()];
+        let counters = &self.counters;
         let idle = self.core.backend.now().as_nanos().saturating_sub(counters.idle_since.load(Relaxed) - 1);
         counters.idle.store(counters.idle.load(Relaxed) + idle, Relaxed);
         counters.idle_since.store(0, Relaxed);
@@ -132,7 +132,7 @@ impl Worker {
     /// Notes that the worker has no task, and no thread.
     pub(crate) fn rest(&self) {
         let since = self.core.backend.now().as_nanos() + 1;
-        self.core.counters[self.id.index()].idle_since.store(since, Relaxed);
+        self.counters.idle_since.store(since, Relaxed);
     }
 }
 
