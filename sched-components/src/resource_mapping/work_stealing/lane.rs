@@ -38,14 +38,19 @@ impl Lane {
         self.queue.beside.worker
     }
 
-    /// Puts a task into the queue, on behalf of the owner or of another thread.
-    #[inline]
-    fn push(&self, task: Task, by_owner: bool) {
+    /// Puts a task into the queue, on behalf of the owner.
+    #[inline(always)]
+    fn push_inside(&self, task: Task) {
+        let (priority, expected) = (task.priority(), task.predicted().map_or(0, nanos));
+        self.queue.push_inside(Held::new(task), priority, expected);
+    }
+
+    /// Puts a task into the queue, on behalf of another thread, or into the common one.
+    #[inline(always)]
+    fn push(&self, task: Task) {
         let (priority, expected) = (task.priority(), task.predicted().map_or(0, nanos));
         let held = Held::new(task);
-        if by_owner {
-            self.queue.push_inside(held, priority, expected);
-        } else if expected == 0 {
+        if expected == 0 {
             self.queue.push(held, priority);
         } else {
             self.queue.change(|queue| queue.push(held, priority, expected), |_| ());
@@ -169,7 +174,8 @@ impl Lanes {
         if len == 0 {
             return None;
         }
-        let more = len / (ROUNDS * self.lanes.len());
+        // A child without others has nobody to meet.
+        let more = if self.lanes.len() == 1 { 0 } else { len / (ROUNDS * self.lanes.len()) };
         let (held, moved) = self.common.queue.pop_and_move(more, &own.queue, eligible)?;
         if moved {
             self.list(to);
@@ -189,14 +195,19 @@ impl Lanes {
     /// Puts a task into the queue of a child, on behalf of its owner or of another thread.
     #[inline]
     pub(super) fn push(&self, child: Child, task: Task, by_owner: bool) {
-        self.lanes[child.0 as usize].push(task, by_owner);
+        let lane = &self.lanes[child.0 as usize];
+        if by_owner {
+            lane.push_inside(task);
+        } else {
+            lane.push(task);
+        }
         self.list(child);
     }
 
     /// Puts a task into the common queue.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_common(&self, task: Task) {
-        self.common.push(task, false);
+        self.common.push(task);
     }
 
     /// Puts a task back at its position.

@@ -71,10 +71,20 @@ fn what_a_worker_makes_ready_precedes_what_is_submitted() {
 
 #[test]
 fn a_share_is_at_most_sixteen_tasks_in_their_order() {
+    let rig = workers(2);
+    let tasks: Vec<TaskId> = (0..100).map(|_| push(&rig, None, 0)).collect();
+    assert_eq!(rig.pull(Child(0)), Some(tasks[0]));
+    assert_eq!(lengths(&rig), are("[15, 0]", "84"));
+    let order: Vec<TaskId> = std::iter::from_fn(|| rig.pull(Child(0))).collect();
+    assert_eq!(order, tasks[1..]);
+}
+
+#[test]
+fn who_has_nobody_to_share_with_moves_nothing() {
     let rig = workers(1);
     let tasks: Vec<TaskId> = (0..100).map(|_| push(&rig, None, 0)).collect();
     assert_eq!(rig.pull(Child(0)), Some(tasks[0]));
-    assert_eq!(lengths(&rig), are("[15]", "84"));
+    assert_eq!(lengths(&rig), are("[0]", "99"));
     let order: Vec<TaskId> = std::iter::from_fn(|| rig.pull(Child(0))).collect();
     assert_eq!(order, tasks[1..]);
 }
@@ -107,7 +117,7 @@ fn a_submitted_task_comes_first_if_it_is_more_urgent() {
 
 #[test]
 fn only_the_usual_priority_is_moved() {
-    let rig = workers(1);
+    let rig = workers(2);
     let tasks = [0, 0, 0, 1, 0, 0].map(|priority| push(&rig, None, priority));
     let order: Vec<TaskId> = std::iter::from_fn(|| rig.pull(Child(0))).collect();
     assert_eq!(order, [3, 0, 1, 2, 4, 5].map(|index: usize| tasks[index]));
