@@ -283,6 +283,12 @@ impl Component for Plan {
         node.parents_can_push() || moved
     }
 
+    fn task_started(&self, node: Node<'_>, execution: &Execution) {
+        if self.pool(node).is_none() && node.submitted().is_some() {
+            self.planner.note_began(node, execution.task);
+        }
+    }
+
     fn task_ended(&self, node: Node<'_>, execution: &Execution, end: &ExecutionEnd) {
         if let Some(pool) = self.pool(node) {
             pool.note_ended(node, nanos(end.length));

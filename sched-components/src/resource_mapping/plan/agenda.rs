@@ -1,6 +1,7 @@
 //! The planning thread's state: the ready tasks, the plan, and the tasks that were sent.
 
 mod sending;
+mod sent;
 
 use super::burst::Burst;
 use super::coming::Coming;
@@ -64,6 +65,10 @@ const REPAIRS: usize = 32;
 /// what each of them took is news too.
 const STEADY: usize = 16;
 
+/// How much later than planned a task begins, as a share of the length of the plan, for the rest to be planned again; and
+/// the share of the tasks that has to end before. Nobody foresees all that is in the way of data.
+const LATE: (f64, usize) = (0.02, 8);
+
 /// Plans that are tried then, as a share of those for new tasks.
 const REPAIR: f64 = 0.2;
 
@@ -90,7 +95,7 @@ fn threads_for(count: f64) -> usize {
 enum Occasion {
     /// For new tasks, or for a lane that has nothing to do.
     New,
-    /// Kernels take, or have taken, other times than those that the last plan went by.
+    /// Kernels take, or have taken, other times than those that the last plan went by; or tasks begin late.
     Refuted,
 }
 
@@ -144,6 +149,9 @@ pub(super) struct Agenda {
     has_learnt: bool,
     /// Number of tasks that have ended since the last plan.
     ended: usize,
+    /// How much later than planned the last task began, and the length of the plan.
+    late: u64,
+    length: u64,
     /// Whether tasks are being submitted, and how long those that are submitted take at least.
     goes_on: Option<bool>,
     burst: Burst,
@@ -167,15 +175,6 @@ impl Agenda {
         }
     }
 
-    /// A task that was sent, and that a worker has handed on to others, is not planned any more.
-    fn take_back(&mut self, sequence: u64) {
-        if let Some(at) = self.sent.iter().position(|sent| sent.sequence == sequence) {
-            self.sent.swap_remove(at);
-            self.lane_of.remove(&sequence);
-            self.some_unplanned = true;
-        }
-    }
-
     /// Learns from tasks that have ended, and the nanoseconds that they took.
     pub(super) fn learn(&mut self, ended: Vec<(u64, u64)>, now: u64) {
         self.has_learnt |= !ended.is_empty();
@@ -186,11 +185,6 @@ impl Agenda {
                 self.experience.note(sent.kind, sent.lane, self.lanes[sent.lane].class, took as f64 / sent.expected);
             }
         }
-    }
-
-    /// Removes tasks that have ended.
-    pub(super) fn forget_ended(&mut self, submitted: Submitted<'_>) {
-        self.sent.retain(|sent| submitted.task(sent.sequence).is_some_and(|task| task.stage != Stage::Ended));
     }
 
     /// Updates the lanes.
@@ -289,12 +283,12 @@ impl Agenda {
             self.experience = Experience::default();
             self.habits = Habits::default();
         }
-        self.ended = 0;
+        (self.ended, self.late) = (0, 0);
         self.experience.plan_made(&self.lanes);
         if node.has_transfers() {
             self.owners.learn(node, submitted);
         }
-        self.under_way.settle(node.now().as_nanos());
+        self.foresee(submitted, node.now().as_nanos());
         let view = View {
             submitted,
             weights: weigh,
@@ -336,23 +330,29 @@ impl Agenda {
         search.begin(&self.habits, share * (2.0 * effort).min(1.0), |length| took() <= most(length));
         let tries = limits.effort as f64 * more * tried * effort;
         search.improve(tries.ceil() as u64, |length| took() <= most(length) * tried);
-        self.count = outlook.len();
+        (self.count, self.length) = (outlook.len(), search.length());
         let (best, habits) = search.finish();
         self.habits = habits;
         self.spent += took();
         self.adopt(&outlook, &best);
     }
 
-    /// Whether kernels have turned out to take other times than those that the plan went by, so many have ended that
-    /// the rest should be planned again, and that takes no more than its share of time.
+    /// Whether kernels have turned out to take other times than those that the plan went by, or tasks begin late, so many
+    /// have ended that the rest should be planned again, and that takes no more than its share of time.
     fn is_refuted(&mut self, now: u64, limits: Limits) -> bool {
         let left: usize = self.plan.iter().map(VecDeque::len).sum();
         let ended = |share: usize| self.ended > (self.count / share).max(self.lanes.len());
-        left > self.lanes.len()
-            && ended(REPAIRS)
-            && self.spent <= limits.time * now.saturating_sub(self.began) as f64
-            && std::mem::take(&mut self.has_learnt)
-            && (self.experience.news(&self.lanes) > NEWS || (ended(STEADY) && self.experience.is_scattered()))
+        if left <= self.lanes.len()
+            || !ended(REPAIRS)
+            || self.spent > limits.time * now.saturating_sub(self.began) as f64
+        {
+            return false;
+        }
+        let (share, after) = LATE;
+        let is_late = self.late as f64 > share * self.length as f64 && ended(after);
+        is_late
+            || (std::mem::take(&mut self.has_learnt)
+                && (self.experience.news(&self.lanes) > NEWS || (ended(STEADY) && self.experience.is_scattered())))
     }
 
     /// What is left of the plan, unless a task that is to be planned is not in it.

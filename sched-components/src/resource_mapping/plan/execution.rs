@@ -209,8 +209,7 @@ impl Schedule {
         (execution.most, execution.is_late) = (most, false);
         execution.events.clear();
         execution.traffic.clone_from(&outlook.traffic);
-        execution.allocated.clear();
-        execution.allocated.extend(outlook.copies.iter().map(|copy| *copy != NEVER));
+        execution.allocated.clone_from(&outlook.allocated);
         refill(&mut execution.arrivals, outlook.len(), NEVER);
         execution.coming.resize_with(lanes, BinaryHeap::new);
         execution.coming.iter_mut().for_each(BinaryHeap::clear);
@@ -320,7 +319,11 @@ impl Scratch {
         let mut latest = now;
         for used in outlook.uses(task) {
             let place = used.data * memories + to;
-            let mut at = now;
+            let mut at = if used.reads && self.copies[place] == NEVER {
+                outlook.network.allocated(&self.execution.traffic, to, now)
+            } else {
+                now
+            };
             if !self.execution.allocated[place] {
                 self.execution.allocated[place] = true;
                 at = outlook.network.allocate(&mut self.execution.traffic, to, now);

@@ -171,6 +171,11 @@ impl Network {
         traffic.allocation
     }
 
+    /// When memory is allocated that was requested before `at`: a transfer that is requested then begins no earlier.
+    pub(super) fn allocated(&self, traffic: &Traffic, to: usize, at: u64) -> u64 {
+        if self.allocations[to] == 0 { at } else { at.max(traffic.allocation) }
+    }
+
     /// When a transfer ends that takes `length` alone and is requested at `at`.
     #[inline]
     pub(super) fn end(&self, traffic: &Traffic, from: usize, to: usize, at: u64, length: u64) -> u64 {

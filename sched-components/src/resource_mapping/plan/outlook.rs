@@ -40,6 +40,12 @@ pub(super) struct Sent {
     pub(super) sequence: u64,
     pub(super) lane: usize,
     pub(super) end: u64,
+    /// When it was planned to begin.
+    pub(super) start: u64,
+    /// When it began, if it has.
+    pub(super) began: Option<u64>,
+    /// When the memory for its data is allocated.
+    pub(super) memory: u64,
     /// Expected length, without what was learnt.
     pub(super) expected: f64,
     pub(super) kind: usize,
@@ -91,6 +97,10 @@ pub(super) struct Outlook {
     uses_of: Vec<Range<usize>>,
     /// When a copy of each piece of data is in each memory.
     pub(super) copies: Vec<u64>,
+    /// Whether each piece of data has memory in each memory, valid or not.
+    pub(super) allocated: Vec<bool>,
+    /// Transfers that wait for memory: when it is there, the place by data and memory, and the memory that they come from.
+    pub(super) requests: Vec<(u64, usize, usize)>,
     size_of: Vec<usize>,
     /// By size, source and destination.
     transfers: Vec<u64>,
@@ -382,6 +392,8 @@ impl<'a> Builder<'a> {
         let arrival = |memory| self.view.under_way.arrival(access.data, memory as usize, outlook.now);
         let copy = |memory| if there(memory) { outlook.now } else { arrival(memory).unwrap_or(NEVER) };
         outlook.copies.extend((0..memories).map(copy));
+        let has_memory = |memory: u32| self.view.under_way.is_allocated(access.data, memory as usize);
+        outlook.allocated.extend((0..memories).map(has_memory));
         if outlook.copies[first..].iter().all(|copy| *copy == NEVER) {
             outlook.copies[first] = outlook.now;
         }
@@ -396,6 +408,15 @@ impl<'a> Builder<'a> {
             Some((datum, memory)) => data.get(datum).map_or(NOWHERE, |datum| (datum * memories + memory) as u32),
             None => NOWHERE,
         });
+        for (place, allocated) in outlook.allocated.iter_mut().enumerate() {
+            *allocated |= outlook.copies[place] != NEVER;
+        }
+        for request in &view.under_way.requests {
+            let (datum, memory) = places[request.place as usize];
+            if let Some(datum) = data.get(&datum) {
+                outlook.requests.push((request.at, datum * memories + memory, request.from));
+            }
+        }
         outlook.count_kinds = kinds.len();
         outlook.waits = vec![0; tasks.len()];
         for (number, task) in tasks.into_iter().enumerate() {

@@ -25,6 +25,8 @@ pub(super) struct Planner {
     agenda: Mutex<Agenda>,
     /// Tasks that have ended since the planning thread looked, with the nanoseconds that they took.
     ended: Mutex<Vec<(u64, u64)>>,
+    /// Tasks that have begun since then, with the time.
+    began: Mutex<Vec<(u64, u64)>>,
     /// By child: number of workers that asked for a task and have not got one.
     asking: Mutex<Vec<u32>>,
     /// Priority of the last task sent.
@@ -41,6 +43,7 @@ impl Planner {
             turn: Turn::default(),
             agenda: Mutex::default(),
             ended: Mutex::default(),
+            began: Mutex::default(),
             asking: Mutex::default(),
             order: AtomicI32::new(i32::MAX),
         }
@@ -86,6 +89,11 @@ impl Planner {
         asking[at] = (asking[at] + 1).min(u32::try_from(workers).unwrap_or(u32::MAX));
     }
 
+    /// Takes note that a task has begun.
+    pub(super) fn note_began(&self, node: Node<'_>, task: TaskId) {
+        self.began.lock().push((task.sequence(), node.now().as_nanos()));
+    }
+
     /// Takes note that a task has been executed, in so long.
     pub(super) fn note_ended(&self, task: TaskId, took: Duration) {
         self.ended.lock().push((task.sequence(), nanos(took)));
@@ -111,6 +119,9 @@ impl Planner {
         }
         let mut agenda = std::mem::take(&mut *self.agenda.lock());
         agenda.full.fill(false);
+        for (sequence, at) in std::mem::take(&mut *self.began.lock()) {
+            agenda.began(sequence, at);
+        }
         agenda.learn(std::mem::take(&mut *self.ended.lock()), node.now().as_nanos());
         agenda.forget_ended(submitted);
         let mut moved = false;

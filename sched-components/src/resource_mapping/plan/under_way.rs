@@ -3,8 +3,20 @@
 use super::flows::Flows;
 use super::network::{Network, Traffic};
 use sched_core::{MemoryNode, Node, Submitted};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+
+/// A transfer that waits for memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    /// When that is allocated.
+    pub(super) at: u64,
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// Number of the place that it is for.
+    pub(super) place: u32,
+    bytes: u64,
+}
 
 /// See the [module](self). Where the host does not know the routes, nothing is foreseen.
 #[derive(Default, Debug)]
@@ -15,9 +27,13 @@ pub(super) struct UnderWay {
     pub(super) traffic: Traffic,
     /// The same transfers, each of which brings the data to the memory with that number in `places`.
     pub(super) flows: Flows,
+    /// Those that are yet to begin, by the time when they do.
+    pub(super) requests: VecDeque<Request>,
     pub(super) places: Vec<(u64, usize)>,
     /// When each piece of data arrives in a memory.
     arrivals: BTreeMap<(u64, usize), u64>,
+    /// Pieces of data that have memory, by what was fetched.
+    allocated: BTreeSet<(u64, usize)>,
 }
 
 impl UnderWay {
@@ -28,9 +44,8 @@ impl UnderWay {
             memories,
             traffic: network.quiet(),
             flows: Flows::quiet(&network),
-            places: Vec::new(),
             network: Arc::new(network),
-            arrivals: BTreeMap::new(),
+            ..UnderWay::default()
         }
     }
 
@@ -39,26 +54,66 @@ impl UnderWay {
         self.arrivals.get(&(data, memory)).copied().filter(|at| *at > now)
     }
 
-    /// Forgets what has arrived.
-    pub(super) fn settle(&mut self, now: u64) {
-        self.arrivals.retain(|_, at| *at > now);
-        self.flows.run(&self.network, now, |_, _| {});
-        if self.flows.tidy() {
-            self.places.clear();
-        }
+    /// Whether data has memory there, valid or not.
+    pub(super) fn is_allocated(&self, data: u64, memory: usize) -> bool {
+        self.allocated.contains(&(data, memory))
     }
 
-    /// Takes note that the data of a task is fetched to a memory. Returns when it is there.
-    pub(super) fn fetch(&mut self, submitted: Submitted<'_>, sequence: u64, to: usize, now: u64) -> u64 {
-        let mut latest = now;
-        if !self.network.is_known() {
-            return latest;
+    /// Forgets what has arrived, and foresees when the rest does.
+    pub(super) fn settle(&mut self, now: u64) {
+        self.run(now);
+        self.arrivals.clear();
+        if self.requests.is_empty() && self.flows.tidy() {
+            self.places.clear();
+            return;
         }
-        let Some(task) = submitted.task(sequence) else { return latest };
-        self.flows.run(&self.network, now, |_, _| {});
-        for access in submitted.accesses(sequence, task).filter(|access| access.reads) {
+        let UnderWay { flows, network, requests, places, arrivals, .. } = self;
+        let mut flows = flows.clone();
+        let mut note = |place: u32, at: u64| _ = arrivals.insert(places[place as usize], at);
+        for request in requests.iter() {
+            flows.run(network, request.at, &mut note);
+            let pair = network.pair(request.from, request.to);
+            flows.request(network, pair, request.place, request.bytes, request.at);
+        }
+        flows.run(network, u64::MAX - 1, &mut note);
+    }
+
+    /// Lets time pass until `now`.
+    fn run(&mut self, now: u64) {
+        let UnderWay { flows, network, requests, .. } = self;
+        while let Some(request) = requests.pop_front_if(|request| request.at <= now) {
+            flows.run(network, request.at, |_, _| {});
+            let pair = network.pair(request.from, request.to);
+            flows.request(network, pair, request.place, request.bytes, request.at);
+        }
+        flows.run(network, now, |_, _| {});
+    }
+
+    /// When the data of a task that was [fetched](Self::fetch) to a memory is there.
+    pub(super) fn complete(&self, submitted: Submitted<'_>, sequence: u64, to: usize, now: u64) -> u64 {
+        let Some(task) = submitted.task(sequence) else { return now };
+        let read = submitted.accesses(sequence, task).filter(|access| access.reads);
+        read.filter_map(|access| self.arrival(access.data, to, now)).fold(now, u64::max)
+    }
+
+    /// Takes note that the data of a task is fetched to a memory. Returns when it is there, and its memory allocated.
+    pub(super) fn fetch(&mut self, submitted: Submitted<'_>, sequence: u64, to: usize, now: u64) -> (u64, u64) {
+        let (mut latest, mut memory) = (now, now);
+        if !self.network.is_known() {
+            return (latest, memory);
+        }
+        let Some(task) = submitted.task(sequence) else { return (latest, memory) };
+        self.run(now);
+        for access in submitted.accesses(sequence, task).filter(|access| access.reads || access.writes) {
             let has_copy = |memory: usize| submitted.has_copy(access.data, MemoryNode(memory as u32));
             if has_copy(to) {
+                self.allocated.insert((access.data, to));
+                continue;
+            }
+            if self.allocated.insert((access.data, to)) {
+                memory = self.network.allocate(&mut self.traffic, to, now);
+            }
+            if !access.reads {
                 continue;
             }
             if let Some(at) = self.arrival(access.data, to, now) {
@@ -71,12 +126,18 @@ impl UnderWay {
             };
             let Some(from) = (0..self.memories).filter(|from| has_copy(*from)).min_by_key(expected) else { continue };
             let Some(length) = alone(from) else { continue };
-            let at = self.network.begin(&mut self.traffic, from, to, now, length);
-            self.flows.request(&self.network, self.network.pair(from, to), self.places.len() as u32, access.bytes, now);
+            let begins = self.network.allocated(&self.traffic, to, now);
+            let at = self.network.begin(&mut self.traffic, from, to, begins, length);
+            let place = self.places.len() as u32;
+            if begins > now {
+                self.requests.push_back(Request { at: begins, from, to, place, bytes: access.bytes });
+            } else {
+                self.flows.request(&self.network, self.network.pair(from, to), place, access.bytes, now);
+            }
             self.places.push((access.data, to));
             self.arrivals.insert((access.data, to), at);
             latest = latest.max(at);
         }
-        latest
+        (latest.max(memory), memory)
     }
 }

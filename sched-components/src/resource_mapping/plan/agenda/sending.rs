@@ -1,8 +1,8 @@
 //! Which task is sent next, and to which lane.
 
 use super::{Agenda, Planned, SHORT_PLAN};
-use crate::resource_mapping::plan::outlook::{Lane, Sent};
-use sched_core::{Child, Node, Submitted};
+use crate::resource_mapping::plan::outlook::Lane;
+use sched_core::{Child, Node};
 
 /// Where kernels do not take the expected times: maximum length of a task that is let past a later one, as a multiple of
 /// the time that the lane has waited for that one.
@@ -27,10 +27,13 @@ impl Agenda {
         caller: Caller,
         asks: impl Fn(Child) -> bool,
     ) -> Option<(u64, usize)> {
+        // What is sent is settled, and gets memory in its turn. In a run the answer to a worker that asks takes time, so
+        // that it should have tasks before; under a virtual clock it gets each when it asks.
+        let until = if self.goes_on.is_none() { now.saturating_add(lead) } else { now };
         let of = |lane: usize| {
             let Lane { child, free, .. } = self.lanes[lane];
             let next = self.head(lane, now)?;
-            let turn = !self.full[lane] && (free <= now.saturating_add(lead) || asks(child));
+            let turn = !self.full[lane] && (free <= until || asks(child));
             (turn && self.held.contains_key(&next.sequence)).then_some((next.start, next.sequence, lane))
         };
         let first = (0..self.lanes.len()).filter_map(of).min();
@@ -90,26 +93,5 @@ impl Agenda {
             Some((next?.sequence, lane))
         };
         (0..self.lanes.len()).filter(|lane| is_there(&self.lanes[*lane])).find_map(of)
-    }
-
-    /// Records that a task was sent.
-    pub(in crate::resource_mapping::plan) fn note_sent(
-        &mut self,
-        submitted: Submitted<'_>,
-        sequence: u64,
-        lane: usize,
-        now: u64,
-    ) {
-        let ready = self.under_way.fetch(submitted, sequence, self.lanes[lane].memory, now);
-        let plan = &mut self.plan[lane];
-        if let Some(at) = plan.iter().position(|next| next.sequence == sequence)
-            && let Some(planned) = plan.remove(at)
-        {
-            let Planned { expected, kind, .. } = planned;
-            let length = expected * self.experience.factor(kind, lane, &self.lanes);
-            let end = self.lanes[lane].free.max(ready) + length as u64;
-            self.lanes[lane].free = end;
-            self.sent.push(Sent { sequence, lane, end, expected, kind });
-        }
     }
 }

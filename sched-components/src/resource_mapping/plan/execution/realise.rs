@@ -94,7 +94,7 @@ impl Scratch {
 
     /// Begins an execution with the transfers that are under way.
     pub(super) fn begin_flows(&mut self, outlook: &Outlook) {
-        let Execution { flows, asked, waiting, missing, memory, expected, .. } = &mut self.execution;
+        let Execution { events, flows, asked, waiting, missing, memory, expected, .. } = &mut self.execution;
         flows.clone_from(&outlook.flows);
         refill(asked, outlook.copies.len(), UNASKED);
         refill(missing, outlook.len(), 0);
@@ -106,6 +106,10 @@ impl Scratch {
         }
         for place in outlook.flows.coming().filter(|place| *place != NOWHERE) {
             (asked[place as usize], self.copies[place as usize]) = (LAST, NEVER);
+        }
+        for (at, place, from) in outlook.requests.iter().copied() {
+            (asked[place], self.copies[place]) = (LAST, NEVER);
+            events.push(Reverse(Entry::request(at, place, from)));
         }
     }
 
@@ -145,8 +149,9 @@ impl Scratch {
             let first = self.execution.asked[place];
             if first == UNASKED {
                 let Some(from) = self.source(outlook, used.data, to, now) else { continue };
-                if allocated > now {
-                    self.execution.events.push(Reverse(Entry::request(allocated, place, from)));
+                let begins = outlook.network.allocated(&self.execution.traffic, to, now);
+                if begins > now {
+                    self.execution.events.push(Reverse(Entry::request(begins, place, from)));
                 } else {
                     self.request(outlook, place, from, now);
                 }
