@@ -46,6 +46,14 @@
 //! submitted for a while (`lead`) and some are outside the plan; when half of a full `window` is done; and when no sent
 //! task is under way and no ready task is in the plan.
 //!
+//! A task that was sent stays where it is. So under a virtual clock a worker gets each when it asks for one. In a real run
+//! the answer takes time, and tasks are sent `lead` before their planned starts.
+//!
+//! **What is under way** when a plan is made has begun before it: transfers, the allocations that they wait for, and tasks
+//! that were sent, whose ends follow from when they began or when their data will be there. Not all that is in the way of
+//! data is foreseen, such as what is evicted. Where tasks begin late by 2 % of the plan's length, the rest is planned
+//! again, from the present plan on.
+//!
 //! **The first plan waits** for the end of the submission, where the host says that it goes on
 //! ([`Node::submission_goes_on`], in a simulation), as long as the wait is at most half a per cent of the time that the
 //! tasks submitted so far take at least. Otherwise, idle workers would begin what comes first, which may not be what is
@@ -156,7 +164,7 @@ pub struct Plan {
     pool: OnceLock<Option<Pool>>,
 }
 
-const LEAD: &str = "how long before its planned start a task is sent, and its data fetched";
+const LEAD: &str = "how long before its planned start the data of a task is fetched, and in a real run the task sent";
 const EFFORT: &str = "number of plans tried when all planned tasks are new";
 const TIME: &str = "time limit of the search, as a share of the plan's length; the first plan is always made";
 

@@ -77,6 +77,22 @@ fn a_worker_waits_for_an_urgent_task_instead_of_beginning_another() {
 }
 
 #[test]
+fn a_task_that_began_late_ends_late() {
+    for (began, child) in [(0, Child(1)), (50, Child(0))] {
+        let rig = core_and_gpu(&[(0, 10), (12, 10)]);
+        let first = rig.task().codelet(0).make();
+        push(&rig, first);
+        rig.set_now(Time::from_nanos(began * 1000));
+        rig.task_started(first, WorkerId(1));
+        rig.set_now(Time::from_nanos(55_000));
+        let second = rig.task().codelet(1).make();
+        push(&rig, second);
+        // The GPU has it done by 65 µs if it is free by now, and by 70 µs if not; the core by 67 µs.
+        assert!(rig.child_tasks(child).contains(&second), "began at {began} µs");
+    }
+}
+
+#[test]
 fn a_task_does_not_wait_long_for_one_that_does_not_come() {
     let rig = core_and_gpu(&[(12, 0), (0, 10), (30, 0)]);
     let [beside, first] = [0, 1].map(|codelet| rig.task().codelet(codelet).make());

@@ -141,3 +141,53 @@ impl UnderWay {
         (latest.max(memory), memory)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched_core::{Passage, Route};
+    use std::time::Duration;
+
+    /// Nothing under way from memory 0 to memory 1, over a link that takes 1 ns for a byte.
+    fn quiet() -> UnderWay {
+        let allocation = Duration::from_nanos(100);
+        let links = vec![Passage { link: 0, per_byte: 1.0 }];
+        let there = Route { latency: Duration::from_nanos(10), links, weight: 1.0, allocation };
+        let routes = [Route::default(), there, Route::default(), Route { allocation, ..Route::default() }];
+        let network = Network::over(2, &routes);
+        UnderWay {
+            memories: 2,
+            traffic: network.quiet(),
+            flows: Flows::quiet(&network),
+            network: Arc::new(network),
+            ..UnderWay::default()
+        }
+    }
+
+    #[test]
+    fn a_transfer_begins_when_its_memory_is_allocated() {
+        let mut under_way = quiet();
+        for (at, place, bytes) in [(100, 0, 50), (200, 1, 20)] {
+            under_way.requests.push_back(Request { at, from: 0, to: 1, place, bytes });
+            under_way.places.push((7 + u64::from(place), 1));
+        }
+        let arrivals = |under_way: &UnderWay, now| [7, 8].map(|data| under_way.arrival(data, 1, now));
+        under_way.settle(0);
+        assert_eq!(arrivals(&under_way, 0), [Some(160), Some(230)]);
+        under_way.settle(120);
+        assert_eq!((under_way.requests.len(), arrivals(&under_way, 120)), (1, [Some(160), Some(230)]));
+        under_way.settle(160);
+        assert_eq!(arrivals(&under_way, 160), [None, Some(230)]);
+        under_way.settle(230);
+        assert_eq!((under_way.places.len(), arrivals(&under_way, 230)), (0, [None, None]));
+    }
+
+    #[test]
+    fn the_machine_makes_one_allocation_at_a_time() {
+        let UnderWay { network, mut traffic, .. } = quiet();
+        assert_eq!(network.allocated(&traffic, 1, 5), 5);
+        assert_eq!([5, 5, 500].map(|at| network.allocate(&mut traffic, 1, at)), [105, 205, 600]);
+        assert_eq!([550, 700].map(|at| network.allocated(&traffic, 1, at)), [600, 700]);
+        assert_eq!((network.allocate(&mut traffic, 0, 5), network.allocated(&traffic, 0, 5)), (5, 5), "not at home");
+    }
+}
