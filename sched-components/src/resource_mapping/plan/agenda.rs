@@ -253,7 +253,8 @@ impl Agenda {
     }
 
     /// Plans if necessary: there are tasks outside the plan, and either too little work for some lane, or many new
-    /// tasks, or no more to come; or kernels take other times than those that the plan went by.
+    /// tasks, or no more to come; half of a full window is done; or kernels take other times than those that the plan
+    /// went by.
     pub(super) fn keep_planned(
         &mut self,
         node: Node<'_>,
@@ -263,7 +264,7 @@ impl Agenda {
     ) {
         let now = node.now().as_nanos();
         let is_late = self.is_settled(now, limits.lead) && self.end < self.submitted && self.count < limits.window;
-        if is_late || (self.some_unplanned && self.is_stale(limits.window)) {
+        if is_late || self.is_half_done(limits.window) || (self.some_unplanned && self.is_stale(limits.window)) {
             self.make_plan(node, submitted, weigh, limits, Occasion::New);
         } else if self.is_refuted(now, limits) {
             self.make_plan(node, submitted, weigh, limits, Occasion::Refuted);
@@ -368,6 +369,12 @@ impl Agenda {
             present.ends[task] = present.starts[task] + outlook.length(task, present.lanes[task]);
         }
         Some(present)
+    }
+
+    /// Whether half of a full window is done, and more tasks are submitted: nobody has said what the last tasks of the
+    /// window are good for.
+    fn is_half_done(&self, window: usize) -> bool {
+        self.count >= window && self.end < self.submitted && self.ended > self.count / 2
     }
 
     fn is_stale(&self, window: usize) -> bool {
