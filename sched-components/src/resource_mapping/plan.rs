@@ -46,13 +46,13 @@
 //! submitted for a while (`lead`) and some are outside the plan; when half of a full `window` is done; and when no sent
 //! task is under way and no ready task is in the plan.
 //!
-//! A task that was sent stays where it is. So under a virtual clock a worker gets each when it asks for one. In a real run
-//! the answer takes time, and tasks are sent `lead` before their planned starts.
+//! A task that was sent stays where it is. So under a virtual clock a worker gets each when it asks for one. In a real
+//! run the answer takes time, and tasks are sent `lead` before their planned starts.
 //!
-//! **What is under way** when a plan is made has begun before it: transfers, the allocations that they wait for, and tasks
-//! that were sent, whose ends follow from when they began or when their data will be there. Not all that is in the way of
-//! data is foreseen, such as what is evicted. Where tasks begin late by 2 % of the plan's length, the rest is planned
-//! again, from the present plan on.
+//! **What is under way** when a plan is made has begun before it: transfers, the allocations that they wait for, and
+//! tasks that were sent, whose ends follow from when they began or when their data will be there. What is evicted is
+//! not foreseen. Where tasks begin late by 2 % of the plan's length, the rest is planned again, from the present plan
+//! on.
 //!
 //! **The first plan waits** for the end of the submission, where the host says that it goes on
 //! ([`Node::submission_goes_on`], in a simulation), as long as the wait is at most half a per cent of the time that the

@@ -65,8 +65,8 @@ const REPAIRS: usize = 32;
 /// what each of them took is news too.
 const STEADY: usize = 16;
 
-/// How much later than planned a task begins, as a share of the length of the plan, for the rest to be planned again; and
-/// the share of the tasks that has to end before. Nobody foresees all that is in the way of data.
+/// How much later than planned a task begins, as a share of the length of the plan, for the rest to be planned again;
+/// and the share of the tasks that has to end before. Nobody foresees all that is in the way of data.
 const LATE: (f64, usize) = (0.02, 8);
 
 /// Plans that are tried then, as a share of those for new tasks.
@@ -338,8 +338,8 @@ impl Agenda {
         self.adopt(&outlook, &best);
     }
 
-    /// Whether kernels have turned out to take other times than those that the plan went by, or tasks begin late, so many
-    /// have ended that the rest should be planned again, and that takes no more than its share of time.
+    /// Whether kernels have turned out to take other times than those that the plan went by, or tasks begin late, so
+    /// many have ended that the rest should be planned again, and that takes no more than its share of time.
     fn is_refuted(&mut self, now: u64, limits: Limits) -> bool {
         let left: usize = self.plan.iter().map(VecDeque::len).sum();
         let ended = |share: usize| self.ended > (self.count / share).max(self.lanes.len());

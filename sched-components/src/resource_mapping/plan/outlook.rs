@@ -99,7 +99,7 @@ pub(super) struct Outlook {
     pub(super) copies: Vec<u64>,
     /// Whether each piece of data has memory in each memory, valid or not.
     pub(super) allocated: Vec<bool>,
-    /// Transfers that wait for memory: when it is there, the place by data and memory, and the memory that they come from.
+    /// Transfers that wait for memory: when it is there, the place by data and memory, and the source.
     pub(super) requests: Vec<(u64, usize, usize)>,
     size_of: Vec<usize>,
     /// By size, source and destination.

@@ -27,8 +27,8 @@ impl Agenda {
         caller: Caller,
         asks: impl Fn(Child) -> bool,
     ) -> Option<(u64, usize)> {
-        // What is sent is settled, and gets memory in its turn. In a run the answer to a worker that asks takes time, so
-        // that it should have tasks before; under a virtual clock it gets each when it asks.
+        // What is sent is settled, and gets memory in its turn. Under a virtual clock a worker gets each task when it
+        // asks; in a run the answer takes time, so that it should have tasks before.
         let until = if self.goes_on.is_none() { now.saturating_add(lead) } else { now };
         let of = |lane: usize| {
             let Lane { child, free, .. } = self.lanes[lane];
