@@ -149,7 +149,7 @@ impl Worker {
     pub(crate) fn wait_for_task(&mut self, stay: &mut impl Stay) -> Option<Work<Purpose>> {
         let core = Arc::clone(&self.core);
         let (me, sleep) = (self.id.index(), &core.backend.sleep);
-        let counters = Arc::clone(&self.counters);
+        let counters = &core.counters[me];
         let since = core.backend.now().as_nanos();
         counters.idle_since.store(since + 1, Relaxed);
         core.backend.record(Some(self.id), || Event::Idle { worker: self.id });

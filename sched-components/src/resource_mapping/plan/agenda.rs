@@ -65,9 +65,12 @@ const REPAIRS: usize = 32;
 /// what each of them took is news too.
 const STEADY: usize = 16;
 
-/// How much later than planned a task begins, as a share of the length of the plan, for the rest to be planned again;
-/// and the share of the tasks that has to end before. Nobody foresees all that is in the way of data.
-const LATE: (f64, usize) = (0.02, 8);
+/// How much later than planned a task begins, as a share of the length of the plan, from which on the rest is planned
+/// again: nobody foresees all that is in the way of data.
+const LATE: f64 = 0.02;
+
+/// That is done after such a share of the tasks has ended.
+const LATE_AFTER: usize = 8;
 
 /// Plans that are tried then, as a share of those for new tasks.
 const REPAIR: f64 = 0.2;
@@ -349,8 +352,7 @@ impl Agenda {
         {
             return false;
         }
-        let (share, after) = LATE;
-        let is_late = self.late as f64 > share * self.length as f64 && ended(after);
+        let is_late = self.late as f64 > LATE * self.length as f64 && ended(LATE_AFTER);
         is_late
             || (std::mem::take(&mut self.has_learnt)
                 && (self.experience.news(&self.lanes) > NEWS || (ended(STEADY) && self.experience.is_scattered())))

@@ -120,7 +120,7 @@ impl Planner {
         let mut agenda = std::mem::take(&mut *self.agenda.lock());
         agenda.full.fill(false);
         for (sequence, at) in std::mem::take(&mut *self.began.lock()) {
-            agenda.began(sequence, at);
+            agenda.note_began(sequence, at);
         }
         agenda.learn(std::mem::take(&mut *self.ended.lock()), node.now().as_nanos());
         agenda.forget_ended(submitted);

@@ -238,8 +238,7 @@ impl Worker {
             self.present(&task);
         }
         // A closure of the program asks which task it belongs to, also while the device executes the kernel of another.
-        let counters = Arc::clone(&self.counters);
-        let executing = &counters.executing;
+        let executing = &core.counters[self.id.index()].executing;
         let before = executing.get();
         executing.set(Some(task.slot.id()));
         let launched = Instant::now();

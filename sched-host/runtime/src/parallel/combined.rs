@@ -65,7 +65,7 @@ impl Worker {
         let Some(teams) = &core.combined else { return };
         let me = self.id.index();
         let Purpose { slot, combined, expected } = gathering.purpose;
-        let counters = Arc::clone(&self.counters);
+        let counters = &core.counters[me];
         if expected > 0 {
             core.backend.times.joined_team(self.id, expected);
             core.backend.times.pre_exec(self.id, core.backend.now(), expected);

@@ -27,7 +27,7 @@ impl Agenda {
     }
 
     /// Takes note that a task has begun.
-    pub(in crate::resource_mapping::plan) fn began(&mut self, sequence: u64, at: u64) {
+    pub(in crate::resource_mapping::plan) fn note_began(&mut self, sequence: u64, at: u64) {
         if let Some(sent) = self.sent.iter_mut().find(|sent| sent.sequence == sequence) {
             sent.began = Some(at);
             self.late = at.saturating_sub(sent.start);
