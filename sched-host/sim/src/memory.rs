@@ -5,7 +5,7 @@
 //! also while it is invalid. Replicas that a task uses, or that a transfer reads or writes, are pinned. Those on a node of
 //! limited capacity that were used are in a list, whose first one without a pin is evicted first. Each use ends with a
 //! move to the end of the list. While it is pinned a replica keeps its place, so that a use costs one move, and leaves
-//! the list only where an eviction passes it.
+//! the list only where an eviction passes it. What was written home to be evicted goes first, unless it is used again.
 
 use super::copies::{Copies, nodes_in};
 use sched_core::MemoryNode;
@@ -227,6 +227,16 @@ impl Replicas {
         }
     }
 
+    /// Unpins the replica, which was written home in order to be evicted: unless it is in use again, it goes first.
+    pub(super) fn unpin_evicted(&mut self, data: DataId, node: MemoryNode) {
+        let place = self.place(data, node);
+        place.pins -= 1;
+        if place.pins == 0 && self.is_evictable(data, node) {
+            self.unlist(data, node);
+            self.list_at(data, node, true);
+        }
+    }
+
     /// Pins the replica from which a copy for another node is cheapest, and returns its node.
     pub(super) fn pin_source(&mut self, data: DataId, to: MemoryNode) -> MemoryNode {
         let from = self.published.source_for(data, to);
@@ -311,11 +321,16 @@ impl Replicas {
     /// Lists the replica, which is evictable, unless it has no memory: as the last one, or as the first one if it is
     /// invalid or unwanted.
     fn list(&mut self, data: DataId, node: MemoryNode) {
+        let entry = &self.data[data.index()];
+        self.list_at(data, node, entry.unwanted || !entry.copies.is_valid(node));
+    }
+
+    /// Lists the replica, unless it has no memory, as the first one or the last one.
+    fn list_at(&mut self, data: DataId, node: MemoryNode, goes_first: bool) {
         let (entry, ends) = (&self.data[data.index()], self.ends());
         if !entry.copies.is_allocated(node) {
             return;
         }
-        let goes_first = entry.unwanted || !entry.copies.is_valid(node);
         let before = if goes_first { ends } else { self.place(ends, node).previous };
         let after = std::mem::replace(&mut self.place(before, node).next, data);
         let place = self.place(data, node);
@@ -414,6 +429,27 @@ mod tests {
         assert_eq!(replicas.published.valid(A), 0b11);
         assert_eq!(replicas.make_room(DEVICE, 20), Room::Made);
         assert_eq!(replicas.published.valid(A), 0b01);
+    }
+
+    #[test]
+    fn what_was_written_home_to_be_evicted_goes_first_unless_it_is_used_again() {
+        for is_used_again in [false, true] {
+            let mut replicas = replicas();
+            bring(&mut replicas, A);
+            bring(&mut replicas, B);
+            replicas.write(A, DEVICE);
+            assert_eq!(replicas.make_room(DEVICE, 10), Room::WriteBack(A));
+            assert!(replicas.arrive(A, MAIN, replicas.version(A)));
+            if is_used_again {
+                replicas.pin(A, DEVICE);
+            }
+            replicas.unpin_evicted(A, DEVICE);
+            if is_used_again {
+                replicas.unpin(A, DEVICE);
+            }
+            assert_eq!(replicas.make_room(DEVICE, 10), Room::Made);
+            assert_eq!([A, B].map(|data| replicas.is_allocated(data, DEVICE)), [is_used_again, !is_used_again]);
+        }
     }
 
     #[test]

@@ -355,7 +355,7 @@ impl Engine<'_> {
     /// Ends a transfer that has arrived, or that was overtaken before it began.
     fn end_transfer(&mut self, transfer: TransferId) {
         let waiters = std::mem::take(&mut self.moves.get_mut(transfer).waiters);
-        let Move { data, from, to, version, .. } = *self.moves.get(transfer);
+        let Move { data, from, to, version, why, .. } = *self.moves.get(transfer);
         self.moves.free.push(transfer);
         // A later one may have been requested since a write overtook this.
         let arriving = self.moves.arriving_at(data, to);
@@ -364,7 +364,10 @@ impl Engine<'_> {
         }
         let Some(held) = &mut self.replicas else { return };
         let current = held.arrive(data, to, version);
-        held.unpin(data, from);
+        match why {
+            Reason::Eviction => held.unpin_evicted(data, from),
+            _ => held.unpin(data, from),
+        }
         held.unpin(data, to);
         for waiter in waiters {
             match waiter {
