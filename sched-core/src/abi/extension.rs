@@ -89,6 +89,7 @@ pub const KNOWN: &[KnownExtension] = &[
     KnownExtension::of::<ComponentExecution>(),
     KnownExtension::of::<ComponentState>(),
     KnownExtension::of::<HostRoutes>(),
+    KnownExtension::of::<HostCapacities>(),
     KnownExtension::of::<HostSubmission>(),
     KnownExtension::of::<RawRemarks>(),
     KnownExtension::of::<DriverSpans>(),
@@ -395,6 +396,18 @@ pub struct RawPassage {
     pub link: u32,
     /// Nanoseconds for each byte.
     pub per_byte: f64,
+}
+
+/// Since 1.1, offered by the host: the capacities of memory nodes.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct HostCapacities {
+    /// Bytes that a memory node has for data; [`u64::MAX`] if that is not limited, or not known.
+    pub of: extern "C" fn(call: CallRef<'_>, memory_node: u32) -> u64,
+}
+
+impl Named for HostCapacities {
+    const NAME: &'static str = "memory-capacities/1";
 }
 
 /// Since 1.1, offered by the host: what stands around a node, and the context that its tree serves.

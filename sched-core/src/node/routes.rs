@@ -1,7 +1,7 @@
-//! Routes of transfers, for components that plan them.
+//! Routes of transfers, and the capacities of memory nodes, for components that plan transfers.
 
 use super::Node;
-use crate::abi::extension::{HostRoutes, RawPassage, RawRoute, offered};
+use crate::abi::extension::{HostCapacities, HostRoutes, RawPassage, RawRoute, offered};
 use crate::workers::MemoryNode;
 use std::time::Duration;
 
@@ -56,5 +56,13 @@ impl Node<'_> {
             links: found.iter().map(passage).collect::<Option<_>>()?,
             weight: if weight.is_finite() && weight > 0.0 { weight } else { 1.0 },
         })
+    }
+
+    /// Bytes that a memory node has for data, beyond which the host evicts what was used least recently; `None` if that
+    /// is not limited, or the host does not know it. Constant. (Since 1.1.)
+    #[must_use]
+    pub fn memory_capacity(&self, memory_node: MemoryNode) -> Option<u64> {
+        let table = offered::<HostCapacities>(self.raw.host())?;
+        Some((table.of)(self.raw.call(), memory_node.0)).filter(|bytes| *bytes != u64::MAX)
     }
 }

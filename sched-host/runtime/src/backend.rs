@@ -126,6 +126,10 @@ impl Services for ThreadBackend {
         self.distances.between(one, other)
     }
 
+    fn memory_capacity(&self, memory_node: MemoryNode) -> Option<u64> {
+        Some(self.memories.as_ref()?.device(memory_node)?.arena.limit())
+    }
+
     fn implementations(&self, arch: Arch, task: &TaskHead) -> u32 {
         let facts = self.codelets.get(task.codelet.load(Relaxed));
         facts.map_or(0, |facts| facts.count(arch))

@@ -278,6 +278,10 @@ impl Services for SimBackend {
         })
     }
 
+    fn memory_capacity(&self, memory_node: MemoryNode) -> Option<u64> {
+        self.platform.memories.get(memory_node.index())?.capacity
+    }
+
     fn expected_length(&self, worker: WorkerId, task: &TaskHead, _implementation: Option<u32>) -> Estimate {
         let row = Row(task.codelet.load(Relaxed));
         let nanos = match worker.index().checked_sub(self.platform.workers.len()) {

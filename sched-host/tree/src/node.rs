@@ -15,15 +15,15 @@ use super::observer::NoteKind;
 use super::place::Place;
 use super::prospects::{self, EqualRun, PROSPECTS, RunPlaces, WorkerGroup};
 use super::room::{ROOM, Room};
-use super::routes::ROUTES;
+use super::routes::{CAPACITIES, ROUTES};
 use super::services::LogLine;
 use super::shared_part::SharedPart;
 use super::teams::TeamsBelow;
 use super::wake_routes::{WakeRoutes, words};
 use parking_lot::Mutex;
 use sched_core::abi::extension::{
-    HostEnds, HostGraph, HostLog, HostNeighbours, HostProspectRuns, HostProspects, HostRoom, HostRoutes,
-    HostSubmission, HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
+    HostCapacities, HostEnds, HostGraph, HostLog, HostNeighbours, HostProspectRuns, HostProspects, HostRoom,
+    HostRoutes, HostSubmission, HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
 };
 use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
@@ -512,6 +512,7 @@ impl WireHost for TreeNode {
             HostRoom::NAME => ROption::RSome(RawExtension::new(&ROOM)),
             HostNeighbours::NAME => ROption::RSome(RawExtension::new(&NEIGHBOURS)),
             HostRoutes::NAME => ROption::RSome(RawExtension::new(&ROUTES)),
+            HostCapacities::NAME => ROption::RSome(RawExtension::new(&CAPACITIES)),
             HostTeams::NAME => ROption::RSome(RawExtension::new(&expected_ends::TEAMS)),
             _ => ROption::RNone,
         }

@@ -51,6 +51,11 @@ pub trait Services: Send + Sync {
         None
     }
 
+    /// Bytes that a memory node, which may not exist, has for data; `None` if that is not limited or not known. Constant.
+    fn memory_capacity(&self, _memory_node: MemoryNode) -> Option<u64> {
+        None
+    }
+
     /// Number of implementations of a task's codelet for an architecture.
     fn implementations(&self, arch: Arch, task: &TaskHead) -> u32 {
         u32::from(ArchSet::from_bits(task.all_archs()).contains(arch))
