@@ -50,9 +50,15 @@
 //! run the answer takes time, and tasks are sent `lead` before their planned starts.
 //!
 //! **What is under way** when a plan is made has begun before it: transfers, the allocations that they wait for, and
-//! tasks that were sent, whose ends follow from when they began or when their data will be there. What is evicted is
-//! not foreseen. Where tasks begin late by 2 % of the plan's length, the rest is planned again, from the present plan
-//! on.
+//! tasks that were sent, whose ends follow from when they began or when their data will be there. Where tasks begin late
+//! by 2 % of the plan's length, the rest is planned again, from the present plan on. Where planning takes no time, it is
+//! also searched on after each quarter of its tasks: the same tries go farther with fewer of them.
+//!
+//! **Where not all data fits** into a memory ([`Node::memory_capacity`]), plans are compared with what is evicted: the
+//! replicas that were used least recently, and those that are the only ones are written home first. Tasks get memory in
+//! the order in which workers take them, and what is fetched ahead evicts nothing. In some plans that are made by their
+//! execution a worker takes the task of which the least data is missing, as `dmdar` does. That the host evicts in this
+//! order, and that a worker of a device takes a task while it executes another, is assumed; in a simulation it is so.
 //!
 //! **The first plan waits** for the end of the submission, where the host says that it goes on
 //! ([`Node::submission_goes_on`], in a simulation), as long as the wait is at most half a per cent of the time that the
@@ -127,6 +133,7 @@ mod network;
 mod outlook;
 mod planner;
 mod pool;
+mod replicas;
 mod samples;
 mod schedule;
 mod search;

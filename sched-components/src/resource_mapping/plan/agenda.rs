@@ -72,6 +72,10 @@ const LATE: f64 = 0.02;
 /// That is done after such a share of the tasks has ended.
 const LATE_AFTER: usize = 8;
 
+/// A plan that nothing speaks against is searched on after such a share of its tasks has ended, where that takes no time:
+/// fewer tasks are left, which the same tries fit better.
+const REVISED: usize = 4;
+
 /// Plans that are tried then, as a share of those for new tasks.
 const REPAIR: f64 = 0.2;
 
@@ -150,8 +154,11 @@ pub(super) struct Agenda {
     experience: Experience,
     /// Whether `experience` may have grown since it was last asked for news.
     has_learnt: bool,
-    /// Number of tasks that have ended since the last plan.
+    /// Number of tasks that have ended since the last plan, and since the last one for new tasks.
     ended: usize,
+    done: usize,
+    /// Whether the window was full then.
+    is_full: bool,
     /// How much later than planned the last task began, and the length of the plan.
     late: u64,
     length: u64,
@@ -183,6 +190,7 @@ impl Agenda {
         self.has_learnt |= !ended.is_empty();
         for (sequence, took) in ended {
             self.ended += 1;
+            self.done += 1;
             self.coming.ended(sequence, now);
             if let Some(sent) = self.sent.iter().find(|sent| sent.sequence == sequence) {
                 self.experience.note(sent.kind, sent.lane, self.lanes[sent.lane].class, took as f64 / sent.expected);
@@ -266,7 +274,7 @@ impl Agenda {
         limits: Limits,
     ) {
         let now = node.now().as_nanos();
-        let is_late = self.is_settled(now, limits.lead) && self.end < self.submitted && self.count < limits.window;
+        let is_late = self.is_settled(now, limits.lead) && self.end < self.submitted && !self.is_full;
         if is_late || self.is_half_done(limits.window) || (self.some_unplanned && self.is_stale(limits.window)) {
             self.make_plan(node, submitted, weigh, limits, Occasion::New);
         } else if self.is_refuted(now, limits) {
@@ -302,6 +310,7 @@ impl Agenda {
             held: &self.held,
             owners: &self.owners,
             window: limits.window,
+            planned: (occasion == Occasion::Refuted).then_some((self.end, &self.lane_of)),
             under_way: &self.under_way,
             experience: &self.experience,
             lead: limits.lead,
@@ -312,8 +321,9 @@ impl Agenda {
         let share = fresh as f64 / count;
         let range = submitted.range();
         let effort = limits.effort_for(count, outlook.links() as f64, (range.end - range.start) as f64);
-        // The closer prediction of transfers takes as long again, for which larger graphs leave no time.
-        outlook.is_close = effort >= 1.0;
+        // The closer prediction of transfers takes as long again, for which larger graphs leave no time. Where not all
+        // data fits, the other one is too far from the truth.
+        outlook.is_close = effort >= 1.0 || outlook.replicas.are_limited();
         // Workers may idle meanwhile. (Not under a virtual clock, where the search takes no time.)
         let most = |length: u64| length as f64 * limits.time;
         let took = || node.now().as_nanos().saturating_sub(outlook.now) as f64;
@@ -334,11 +344,14 @@ impl Agenda {
         search.begin(&self.habits, share * (2.0 * effort).min(1.0), |length| took() <= most(length));
         let tries = limits.effort as f64 * more * tried * effort;
         search.improve(tries.ceil() as u64, |length| took() <= most(length) * tried);
+        if occasion == Occasion::New {
+            (self.done, self.is_full) = (0, outlook.len() >= limits.window);
+        }
         (self.count, self.length) = (outlook.len(), search.length());
         let (best, habits) = search.finish();
         self.habits = habits;
         self.spent += took();
-        self.adopt(&outlook, &best);
+        self.adopt(&outlook, &best, occasion);
     }
 
     /// Whether kernels have turned out to take other times than those that the plan went by, or tasks begin late, so
@@ -354,6 +367,7 @@ impl Agenda {
         }
         let is_late = self.late as f64 > LATE * self.length as f64 && ended(LATE_AFTER);
         is_late
+            || (ended(REVISED) && self.spent == 0.0)
             || (std::mem::take(&mut self.has_learnt)
                 && (self.experience.news(&self.lanes) > NEWS || (ended(STEADY) && self.experience.is_scattered())))
     }
@@ -376,16 +390,15 @@ impl Agenda {
     /// Whether half of a full window is done, and more tasks are submitted: nobody has said what the last tasks of the
     /// window are good for.
     fn is_half_done(&self, window: usize) -> bool {
-        self.count >= window && self.end < self.submitted && self.ended > self.count / 2
+        self.is_full && self.end < self.submitted && self.done > window / 2
     }
 
     fn is_stale(&self, window: usize) -> bool {
         let left: usize = self.plan.iter().map(VecDeque::len).sum();
         let more = self.submitted.saturating_sub(self.end) as usize;
-        let was_full = self.count >= window;
         left < self.lanes.len()
             || (left < SHORT_PLAN * self.lanes.len() && self.has_idle_lane())
-            || if was_full { left < window / 2 } else { more > self.count / 4 }
+            || if self.is_full { left < window / 2 } else { more > self.count / 4 }
             // Concurrent submissions may arrive out of order, so planned tasks may wait for tasks outside the plan.
             || (self.sent.is_empty() && !self.held.keys().any(|sequence| self.lane_of.contains_key(sequence)))
     }
@@ -403,11 +416,14 @@ impl Agenda {
         waits.contains(&true)
     }
 
-    fn adopt(&mut self, outlook: &Outlook, best: &Schedule) {
+    fn adopt(&mut self, outlook: &Outlook, best: &Schedule, occasion: Occasion) {
         self.plan.iter_mut().for_each(VecDeque::clear);
         // A held task that was not among the submitted ones counts as a task of unknown length.
-        self.lane_of = self.held.keys().map(|sequence| (*sequence, None)).collect();
-        self.some_unplanned = false;
+        let planned = std::mem::take(&mut self.lane_of);
+        let is_known =
+            |sequence: &u64| occasion == Occasion::New || *sequence < self.end || planned.contains_key(sequence);
+        self.lane_of = self.held.keys().filter(|held| is_known(held)).map(|sequence| (*sequence, None)).collect();
+        self.some_unplanned = self.lane_of.len() < self.held.len();
         let mut order: Vec<usize> = (0..outlook.len()).filter(|task| outlook.is_open(*task)).collect();
         order.sort_unstable_by_key(|task| (best.starts[*task], best.ends[*task], *task));
         for task in order {
@@ -450,7 +466,7 @@ impl Agenda {
         for (_, sequence, memory) in wanted {
             if let Some(task) = self.held.get(&sequence) {
                 node.prefetch_to(MemoryNode(memory as u32), task);
-                self.under_way.fetch(submitted, sequence, memory, now);
+                self.under_way.fetch(submitted, sequence, memory, false, now);
             }
         }
     }

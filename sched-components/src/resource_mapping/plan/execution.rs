@@ -1,12 +1,15 @@
 //! What becomes of a plan: an execution in which transfers share links, event by event.
 
 mod dispatch;
+mod evictions;
 mod realise;
 
 use super::flows::Flows;
 use super::network::Traffic;
 use super::outlook::{NEVER, Outlook};
+use super::replicas::Replicas;
 use super::schedule::{Schedule, Scratch, comparable, refill};
+use evictions::Takings;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -126,6 +129,9 @@ pub(super) struct Execution {
     absent: Vec<Vec<Waiting>>,
     /// By data and memory: when the data should arrive there, of what was asked for.
     expected: Vec<u64>,
+    /// Replicas in memories that are limited, and who waits for room there.
+    replicas: Replicas,
+    takings: Takings,
 }
 
 impl Schedule {
@@ -210,6 +216,7 @@ impl Schedule {
         execution.events.clear();
         execution.traffic.clone_from(&outlook.traffic);
         execution.allocated.clone_from(&outlook.allocated);
+        execution.replicas.forget_limits();
         refill(&mut execution.arrivals, outlook.len(), NEVER);
         execution.coming.resize_with(lanes, BinaryHeap::new);
         execution.coming.iter_mut().for_each(BinaryHeap::clear);

@@ -7,6 +7,7 @@ use super::super::completion::Weights;
 use super::experience::Experience;
 use super::flows::{Flows, NOWHERE};
 use super::network::{Network, Traffic};
+use super::replicas::Replicas;
 use super::under_way::UnderWay;
 use crate::queue::nanos;
 use sched_core::{Child, DataAccess, Estimate, MemoryNode, Node, Stage, Submitted, SubmittedTask, Task, WorkerId};
@@ -99,6 +100,8 @@ pub(super) struct Outlook {
     pub(super) copies: Vec<u64>,
     /// Whether each piece of data has memory in each memory, valid or not.
     pub(super) allocated: Vec<bool>,
+    /// The replicas in memories that not all data fits into, in the order in which they were used.
+    pub(super) replicas: Replicas,
     /// Transfers that wait for memory: when it is there, the place by data and memory, and the source.
     pub(super) requests: Vec<(u64, usize, usize)>,
     size_of: Vec<usize>,
@@ -136,6 +139,9 @@ pub(super) struct View<'a> {
     pub(super) owners: &'a Owners,
     /// Maximum number of tasks, and of held tasks beyond them.
     pub(super) window: usize,
+    /// Where only tasks that are planned already are planned again: one past the last of them in the order of
+    /// submission, and all of them.
+    pub(super) planned: Option<(u64, &'a BTreeMap<u64, Option<usize>>)>,
     /// The transfers that are under way.
     pub(super) under_way: &'a UnderWay,
     /// What was learnt of lengths.
@@ -166,16 +172,19 @@ impl Outlook {
     /// Takes the first `window` tasks that have not ended, and the first held ones beyond, since earlier tasks may wait
     /// for something that only those bring about.
     pub(super) fn new(node: Node<'_>, view: &View<'_>, kinds: &mut BTreeMap<Vec<u64>, usize>) -> Outlook {
+        let is_new = |sequence: u64| view.planned.is_some_and(|(end, _)| sequence >= end);
         let mut builder = Builder::new(node, view, kinds);
         for (sequence, task) in view.submitted.tasks() {
-            if builder.tasks.len() == view.window {
+            if builder.tasks.len() == view.window || is_new(sequence) {
                 break;
             }
             builder.add(sequence, task);
         }
         let end = builder.outlook.sequences.last().map_or(0, |last| last + 1);
         builder.outlook.end = end;
-        for sequence in view.held.range(end..).map(|(sequence, _)| *sequence).take(view.window) {
+        let held = view.held.range(end..).map(|(sequence, _)| *sequence);
+        let held = held.filter(|held| view.planned.is_none_or(|(_, planned)| planned.contains_key(held)));
+        for sequence in held.take(view.window) {
             if let Some(task) = view.submitted.task(sequence).filter(|task| task.stage != Stage::Ended) {
                 builder.add(sequence, task);
             }
@@ -252,6 +261,35 @@ impl Outlook {
             ranks[task] = own + self.successors(task).iter().map(|next| ranks[*next]).fold(0.0, f64::max);
         }
         ranks
+    }
+
+    /// Finds the replicas in memories that not all data fits into. `data` has the numbers of the data.
+    fn find_replicas(&mut self, under_way: &UnderWay, data: &BTreeMap<u64, usize>) {
+        let total = self.bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
+        let limits = |memory: usize| under_way.capacity(memory).filter(|capacity| *capacity < total);
+        self.replicas = Replicas::new(self.bytes.len(), (0..self.memories).map(limits).collect());
+        if !self.replicas.are_limited() {
+            return;
+        }
+        let mut in_use = vec![false; self.copies.len()];
+        for (task, lane, _) in &self.sent {
+            let memory = self.lanes[*lane].memory;
+            self.uses(*task).iter().for_each(|used| in_use[used.data * self.memories + memory] = true);
+        }
+        let mut there: Vec<(bool, u64, usize)> = Vec::new();
+        for memory in (0..self.memories).filter(|memory| self.replicas.limits(*memory)).collect::<Vec<_>>() {
+            for (name, number) in data {
+                let place = number * self.memories + memory;
+                let is_valid = self.copies[place] != NEVER;
+                self.allocated[place] = is_valid || in_use[place];
+                if self.allocated[place] {
+                    self.replicas.take(memory, self.bytes[*number]);
+                    there.push((is_valid, under_way.last_use(*name, memory), place));
+                }
+            }
+        }
+        there.sort_unstable();
+        there.into_iter().for_each(|(.., place)| self.replicas.list(place, false));
     }
 
     /// See [`tails`](field@Self::tails).
@@ -400,8 +438,26 @@ impl<'a> Builder<'a> {
         number
     }
 
+    /// Adds the data that no task here uses and that takes room where not all data fits.
+    fn add_residents(&mut self) {
+        let View { submitted, under_way, .. } = *self.view;
+        for memory in 0..self.outlook.memories {
+            let Some(capacity) = under_way.capacity(memory) else { continue };
+            let is_there = |data: u64| submitted.has_copy(data, MemoryNode(memory as u32));
+            let others = under_way.held(memory).filter(|(data, _)| !self.data.contains_key(data) && is_there(*data));
+            let others: Vec<(u64, u64)> = others.collect();
+            let bytes = others.iter().map(|(_, bytes)| bytes).chain(&self.outlook.bytes);
+            if bytes.fold(0, |sum: u64, bytes| sum.saturating_add(*bytes)) > capacity {
+                for (data, bytes) in others {
+                    self.number_of(DataAccess { data, bytes, reads: false, writes: false });
+                }
+            }
+        }
+    }
+
     /// Adds the dependencies among the tasks.
-    fn finish(self) -> Outlook {
+    fn finish(mut self) -> Outlook {
+        self.add_residents();
         let Builder { view, kinds, mut outlook, tasks, numbers, data, .. } = self;
         let (places, memories) = (&view.under_way.places, outlook.memories);
         outlook.flows.rename(|place| match places.get(place as usize) {
@@ -411,6 +467,7 @@ impl<'a> Builder<'a> {
         for (place, allocated) in outlook.allocated.iter_mut().enumerate() {
             *allocated |= outlook.copies[place] != NEVER;
         }
+        outlook.find_replicas(view.under_way, &data);
         for request in &view.under_way.requests {
             let (datum, memory) = places[request.place as usize];
             if let Some(datum) = data.get(&datum) {

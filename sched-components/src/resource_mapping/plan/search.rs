@@ -28,6 +28,7 @@ const STAYS: [f64; 3] = [0.0, 4.0, 12.0];
 struct Start {
     at_once: bool,
     shares: bool,
+    evicts: bool,
     late: bool,
     haul: f64,
     owned: Option<f64>,
@@ -35,16 +36,16 @@ struct Start {
 
 /// A plan by HEFT.
 const fn ahead(haul: f64, owned: Option<f64>) -> Start {
-    Start { at_once: false, shares: false, late: false, haul, owned }
+    Start { at_once: false, shares: false, evicts: false, late: false, haul, owned }
 }
 
 /// A plan by a dispatcher that knows the links.
 const fn at_once(shares: bool, haul: f64, owned: Option<f64>) -> Start {
-    Start { at_once: true, shares, late: false, haul, owned }
+    Start { at_once: true, shares, evicts: false, late: false, haul, owned }
 }
 
 /// A plan by list scheduling.
-const LISTED: Start = Start { at_once: false, shares: false, late: true, haul: 0.0, owned: None };
+const LISTED: Start = Start { at_once: false, shares: false, evicts: false, late: true, haul: 0.0, owned: None };
 
 /// The first plans: those of HEFT, of a dispatcher that knows the links, and of the owners of the data.
 const STARTS: [Start; 11] = [
@@ -123,7 +124,7 @@ impl<'a> Search<'a> {
     }
 
     /// Starts from the habits that were good before, if there are any, and from those of several policies: all of them
-    /// if at least half of the tasks are new, whose share is `fresh`. Makes at least one try, and goes on while
+    /// if at least half of the tasks are new, whose share is `fresh`, and in the end those that know what is evicted. Makes at least one try, and goes on while
     /// `goes_on` says so of the length of the best plan.
     pub(super) fn begin(&mut self, before: &Habits, fresh: f64, goes_on: impl Fn(u64) -> bool) {
         let count = ((STARTS.len() as f64 * 2.0 * fresh).ceil() as usize).max(2);
@@ -133,6 +134,9 @@ impl<'a> Search<'a> {
         let first = known.then(|| before.clone()).into_iter().chain(listed);
         let has_owners = self.standing.outlook.has_owners();
         let all = first.chain(STARTS.iter().take(count).map(fresh));
+        let are_limited = self.standing.outlook.replicas.are_limited();
+        let evicts = |start: &Start| fresh(&Start { evicts: true, ..*start });
+        let all = all.chain(STARTS.iter().filter(|start| are_limited && start.shares).map(evicts));
         let all: Vec<Habits> = all.filter(|habits| habits.start.owned.is_none() || has_owners).collect();
         let ranks = self.basis.ranks.len();
         let (most, mut number) = (self.most(), 0);
@@ -162,8 +166,8 @@ impl<'a> Search<'a> {
 
     /// The best plan, and the habits that led to it.
     pub(super) fn finish(self) -> (Schedule, Habits) {
-        let Taste { at_once, shares, late, haul, owned, by_kind, .. } = self.taste;
-        (self.standing.best, Habits { start: Start { at_once, shares, late, haul, owned }, by_kind })
+        let Taste { at_once, shares, evicts, late, haul, owned, by_kind, .. } = self.taste;
+        (self.standing.best, Habits { start: Start { at_once, shares, evicts, late, haul, owned }, by_kind })
     }
 
     /// Makes `tries` tries.

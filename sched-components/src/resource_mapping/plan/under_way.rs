@@ -3,7 +3,8 @@
 use super::flows::Flows;
 use super::network::{Network, Traffic};
 use sched_core::{MemoryNode, Node, Submitted};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// A transfer that waits for memory.
@@ -33,7 +34,24 @@ pub(super) struct UnderWay {
     /// When each piece of data arrives in a memory.
     arrivals: BTreeMap<(u64, usize), u64>,
     /// Pieces of data that have memory, by what was fetched.
-    allocated: BTreeSet<(u64, usize)>,
+    allocated: BTreeMap<(u64, usize), Held>,
+    /// By memory: bytes for data, where that is limited; and the bytes of what was fetched.
+    capacities: Vec<Option<u64>>,
+    used: Vec<u64>,
+    /// The memory and the data of the tasks that were sent, by sequence number, where memory is limited.
+    users: BTreeMap<u64, (usize, Vec<u64>)>,
+    /// Number of uses of data.
+    uses: u64,
+}
+
+/// A piece of data that has memory.
+#[derive(Clone, Copy, Default, Debug)]
+struct Held {
+    bytes: u64,
+    /// Number of its last use.
+    used: u64,
+    /// Number of tasks that were sent and use it.
+    users: u32,
 }
 
 impl UnderWay {
@@ -44,6 +62,8 @@ impl UnderWay {
             memories,
             traffic: network.quiet(),
             flows: Flows::quiet(&network),
+            capacities: if network.is_known() { capacities(node, memories) } else { vec![None; memories] },
+            used: vec![0; memories],
             network: Arc::new(network),
             ..UnderWay::default()
         }
@@ -56,7 +76,84 @@ impl UnderWay {
 
     /// Whether data has memory there, valid or not.
     pub(super) fn is_allocated(&self, data: u64, memory: usize) -> bool {
-        self.allocated.contains(&(data, memory))
+        self.allocated.contains_key(&(data, memory))
+    }
+
+    /// Bytes for data in a memory, where that is limited.
+    pub(super) fn capacity(&self, memory: usize) -> Option<u64> {
+        self.capacities.get(memory).copied().flatten()
+    }
+
+    /// The data that may be in a memory, with its bytes.
+    pub(super) fn held(&self, memory: usize) -> impl Iterator<Item = (u64, u64)> {
+        let there = self.allocated.iter().filter(move |((_, there), _)| *there == memory);
+        there.map(|((data, _), held)| (*data, held.bytes))
+    }
+
+    /// Number of the last use of data in a memory; smaller ones are longer ago.
+    pub(super) fn last_use(&self, data: u64, memory: usize) -> u64 {
+        self.allocated.get(&(data, memory)).map_or(0, |held| held.used)
+    }
+
+    /// Takes note that a task that was sent has ended, or goes elsewhere.
+    pub(super) fn leave(&mut self, sequence: u64) {
+        let Some((memory, data)) = self.users.remove(&sequence) else { return };
+        for datum in data {
+            self.uses += 1;
+            if let Some(held) = self.allocated.get_mut(&(datum, memory)) {
+                held.users = held.users.saturating_sub(1);
+                held.used = self.uses;
+            }
+        }
+    }
+
+    /// Takes note that a task that is sent uses data.
+    fn use_by(&mut self, sequence: u64, data: u64, memory: usize) {
+        if self.capacity(memory).is_none() {
+            return;
+        }
+        self.users.entry(sequence).or_insert_with(|| (memory, Vec::new())).1.push(data);
+        self.uses += 1;
+        if let Some(held) = self.allocated.get_mut(&(data, memory)) {
+            held.users += 1;
+            held.used = self.uses;
+        }
+    }
+
+    /// Whether there is room without evictions.
+    fn has_room(&mut self, submitted: Submitted<'_>, memory: usize, bytes: u64, now: u64) -> bool {
+        let Some(capacity) = self.capacity(memory) else { return true };
+        if self.used[memory].saturating_add(bytes) > capacity {
+            self.forget_evicted(submitted, memory, now);
+        }
+        self.used[memory].saturating_add(bytes) <= capacity
+    }
+
+    /// Forgets the memory of data that is not in it any more.
+    fn forget_evicted(&mut self, submitted: Submitted<'_>, memory: usize, now: u64) {
+        let UnderWay { allocated, arrivals, used, .. } = self;
+        used[memory] = 0;
+        allocated.retain(|place, held| {
+            if place.1 != memory {
+                return true;
+            }
+            let stays = held.users > 0
+                || submitted.has_copy(place.0, MemoryNode(memory as u32))
+                || arrivals.get(place).is_some_and(|at| *at > now);
+            used[memory] += if stays { held.bytes } else { 0 };
+            stays
+        });
+    }
+
+    /// Takes note that data has memory. Returns whether it had none.
+    fn allocate(&mut self, data: u64, memory: usize, bytes: u64) -> bool {
+        let entry = self.allocated.entry((data, memory));
+        let is_new = matches!(entry, Entry::Vacant(_));
+        entry.or_insert(Held { bytes, ..Held::default() });
+        if is_new {
+            self.used[memory] += bytes;
+        }
+        is_new
     }
 
     /// Forgets what has arrived, and foresees when the rest does.
@@ -96,8 +193,16 @@ impl UnderWay {
         read.filter_map(|access| self.arrival(access.data, to, now)).fold(now, u64::max)
     }
 
-    /// Takes note that the data of a task is fetched to a memory. Returns when it is there, and its memory allocated.
-    pub(super) fn fetch(&mut self, submitted: Submitted<'_>, sequence: u64, to: usize, now: u64) -> (u64, u64) {
+    /// Takes note that the data of a task is fetched to a memory: because it `is_sent`, or ahead of that, when nothing is
+    /// evicted. Returns when it is there, and its memory allocated.
+    pub(super) fn fetch(
+        &mut self,
+        submitted: Submitted<'_>,
+        sequence: u64,
+        to: usize,
+        is_sent: bool,
+        now: u64,
+    ) -> (u64, u64) {
         let (mut latest, mut memory) = (now, now);
         if !self.network.is_known() {
             return (latest, memory);
@@ -106,12 +211,22 @@ impl UnderWay {
         self.run(now);
         for access in submitted.accesses(sequence, task).filter(|access| access.reads || access.writes) {
             let has_copy = |memory: usize| submitted.has_copy(access.data, MemoryNode(memory as u32));
-            if has_copy(to) {
-                self.allocated.insert((access.data, to));
+            let is_there = has_copy(to);
+            if !is_there
+                && !is_sent
+                && !self.is_allocated(access.data, to)
+                && !self.has_room(submitted, to, access.bytes, now)
+            {
                 continue;
             }
-            if self.allocated.insert((access.data, to)) {
+            if self.allocate(access.data, to, access.bytes) && !is_there {
                 memory = self.network.allocate(&mut self.traffic, to, now);
+            }
+            if is_sent {
+                self.use_by(sequence, access.data, to);
+            }
+            if is_there {
+                continue;
             }
             if !access.reads {
                 continue;
@@ -140,6 +255,11 @@ impl UnderWay {
         }
         (latest.max(memory), memory)
     }
+}
+
+/// Bytes for data in each memory but main memory, where all of it is at home.
+fn capacities(node: Node<'_>, memories: usize) -> Vec<Option<u64>> {
+    (0..memories as u32).map(|memory| node.memory_capacity(MemoryNode(memory)).filter(|_| memory > 0)).collect()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ impl Agenda {
         lane: usize,
         now: u64,
     ) {
-        let (ready, memory) = self.under_way.fetch(submitted, sequence, self.lanes[lane].memory, now);
+        let (ready, memory) = self.under_way.fetch(submitted, sequence, self.lanes[lane].memory, true, now);
         let plan = &mut self.plan[lane];
         if let Some(at) = plan.iter().position(|next| next.sequence == sequence)
             && let Some(planned) = plan.remove(at)
@@ -54,13 +54,21 @@ impl Agenda {
 
     /// Removes tasks that have ended.
     pub(in crate::resource_mapping::plan) fn forget_ended(&mut self, submitted: Submitted<'_>) {
-        self.sent.retain(|sent| submitted.task(sent.sequence).is_some_and(|task| task.stage != Stage::Ended));
+        let Agenda { sent, under_way, .. } = self;
+        sent.retain(|sent| {
+            let goes_on = submitted.task(sent.sequence).is_some_and(|task| task.stage != Stage::Ended);
+            if !goes_on {
+                under_way.leave(sent.sequence);
+            }
+            goes_on
+        });
     }
 
     /// A task that was sent, and that a worker has handed on to others, is not planned any more.
     pub(super) fn take_back(&mut self, sequence: u64) {
         if let Some(at) = self.sent.iter().position(|sent| sent.sequence == sequence) {
             self.sent.remove(at);
+            self.under_way.leave(sequence);
             self.lane_of.remove(&sequence);
             self.some_unplanned = true;
         }

@@ -23,6 +23,14 @@ impl Schedule {
     ) {
         self.begin(outlook, most, scratch);
         let shares = taste.shares && outlook.has_links();
+        let are_limited = shares && taste.evicts && outlook.replicas.are_limited();
+        if are_limited {
+            scratch.begin_takings(outlook, true);
+            scratch.execution.queues.resize(outlook.lanes.len(), Vec::new());
+            scratch.execution.queues.iter_mut().for_each(Vec::clear);
+            refill(&mut scratch.execution.lengths, outlook.len(), 0);
+            refill(&mut scratch.execution.left, outlook.lanes.len(), 0);
+        }
         if shares {
             scratch.begin_flows(outlook);
         }
@@ -34,18 +42,31 @@ impl Schedule {
         }
         let fetch = |task: usize, ready: u64| Entry::fetch(ready, taste.keys[task], task);
         self.release_first(outlook, &outlook.sent, scratch, fetch);
+        let mut now = outlook.now;
         loop {
             match scratch.next(outlook, shares) {
+                Next::Nothing if are_limited && self.force(outlook, scratch, now) => {}
                 Next::Nothing => break,
                 Next::Late => {
                     self.end = NEVER;
                     break;
                 }
-                Next::Arrival(at) => self.receive_any(outlook, scratch, at),
+                Next::Arrival(at) => {
+                    now = at;
+                    self.receive_any(outlook, scratch, at);
+                    if are_limited {
+                        self.serve_all(outlook, scratch, at);
+                    }
+                }
                 Next::Event(at, Event::End { task }) => {
+                    now = at;
                     self.end(outlook, scratch, task, at, fetch);
                     let lane = self.lanes[task];
-                    if outlook.works[task] && scratch.free[lane] <= at {
+                    if are_limited && outlook.works[task] {
+                        self.leave(outlook, scratch, task, at);
+                    }
+                    let memory = outlook.lanes[lane].memory;
+                    if outlook.works[task] && scratch.free[lane] <= at && !scratch.execution.replicas.limits(memory) {
                         scratch.execution.busy[lane] = false;
                         self.start_best(outlook, scratch, lane, at);
                     }
@@ -64,13 +85,16 @@ impl Schedule {
         let length = outlook.length(task, lane);
         scratch.execution.backlog[lane] += length;
         let memory = outlook.lanes[lane].memory;
+        let waiting = Waiting { key: comparable(taste.keys[task]), task: Reverse(task as u32), length };
+        if scratch.execution.replicas.limits(memory) {
+            return self.offer(outlook, scratch, waiting, now);
+        }
         if taste.shares && outlook.has_links() {
             scratch.ask_ahead(outlook, task, memory, now);
         } else {
             scratch.bring(outlook, task, memory, now);
         }
         let arrival = scratch.execution.arrivals[task];
-        let waiting = Waiting { key: comparable(taste.keys[task]), task: Reverse(task as u32), length };
         if arrival == NEVER {
             scratch.execution.absent[lane].push(waiting);
         } else {
@@ -87,12 +111,19 @@ impl Schedule {
         scratch.receive(outlook, now, &mut complete);
         for task in &complete {
             let lane = self.lanes[*task as usize];
+            if scratch.execution.replicas.limits(outlook.lanes[lane].memory) {
+                self.advance(outlook, scratch, lane);
+                continue;
+            }
             let Execution { absent, coming, arrivals, .. } = &mut scratch.execution;
             let Some(at) = absent[lane].iter().position(|waiting| waiting.task.0 == *task) else { continue };
             coming[lane].push((Reverse(arrivals[*task as usize]), absent[lane].swap_remove(at)));
         }
         for task in complete.drain(..) {
             let lane = self.lanes[task as usize];
+            if scratch.execution.replicas.limits(outlook.lanes[lane].memory) {
+                continue;
+            }
             if !scratch.execution.busy[lane] || scratch.free[lane] <= now {
                 self.start_best(outlook, scratch, lane, now);
             }
@@ -121,7 +152,8 @@ impl Schedule {
 impl Scratch {
     /// Asks for the data of a task in a memory, and takes note of when it should arrive.
     fn ask_ahead(&mut self, outlook: &Outlook, task: usize, to: usize, now: u64) {
-        for used in outlook.uses(task).iter().filter(|used| used.reads) {
+        let are_expected = self.execution.replicas.are_limited();
+        for used in outlook.uses(task).iter().filter(|used| used.reads && !are_expected) {
             let place = used.data * outlook.memories + to;
             if self.copies[place] == NEVER && self.execution.asked[place] == UNASKED {
                 let Some(from) = self.source(outlook, used.data, to, now) else { continue };
@@ -159,7 +191,7 @@ impl Scratch {
             }
             let mut soonest = (NEVER, one);
             for lanes in troop.candidates(&self.used) {
-                soonest = self.soonest(lanes, key, (now, arrival), soonest);
+                soonest = self.soonest(outlook, lanes, key, (now, arrival), soonest);
             }
             let (start, lane) = soonest;
             let score = score(start, haul);
@@ -171,12 +203,19 @@ impl Scratch {
     }
 
     /// When the first of some lanes begins a task with this key whose data arrives then, if that is sooner than `sooner`.
-    fn soonest(&self, lanes: Range<usize>, key: u64, (now, arrival): (u64, u64), sooner: (u64, usize)) -> (u64, usize) {
+    fn soonest(
+        &self,
+        outlook: &Outlook,
+        lanes: Range<usize>,
+        key: u64,
+        (now, arrival): (u64, u64),
+        sooner: (u64, usize),
+    ) -> (u64, usize) {
         let mut soonest = sooner;
         for (lane, free) in lanes.clone().zip(&self.free[lanes]) {
             let free = (*free).max(now);
             if free.max(arrival) < soonest.0 {
-                soonest = soonest.min(((free + self.work_ahead(lane, key)).max(arrival), lane));
+                soonest = soonest.min(((free + self.work_ahead(outlook, lane, key)).max(arrival), lane));
             }
         }
         soonest
@@ -205,7 +244,10 @@ impl Scratch {
     }
 
     /// Total length of what waits for a lane and comes before a task with this key.
-    fn work_ahead(&self, lane: usize, key: u64) -> u64 {
+    fn work_ahead(&self, outlook: &Outlook, lane: usize, key: u64) -> u64 {
+        if self.execution.replicas.limits(outlook.lanes[lane].memory) {
+            return self.execution.taken_ahead(lane, key);
+        }
         let Execution { coming, there, absent, backlog, .. } = &self.execution;
         let (coming, there, absent) = (&coming[lane], &there[lane], &absent[lane]);
         if coming.len() + there.len() + absent.len() > MOST_COMPARED {

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 pub(super) const UNASKED: u32 = u32::MAX;
 
 /// The end of a list of those who wait.
-const LAST: u32 = u32::MAX - 1;
+pub(super) const LAST: u32 = u32::MAX - 1;
 
 /// What happens next.
 pub(super) enum Next {
@@ -34,18 +34,39 @@ impl Schedule {
     ) {
         scratch.line_up(outlook, plan);
         self.begin_in_line(outlook, plan, most, scratch);
+        scratch.begin_takings(outlook, false);
         scratch.begin_flows(outlook);
-        let fetch = |task: usize, ready: u64| plan.fetched(outlook, task, ready);
+        let limits = |task: usize| outlook.replicas.limits(outlook.lanes[plan.lanes[task]].memory);
+        let fetch = |task: usize, ready: u64| match limits(task) {
+            true => Entry::fetch(ready, -(plan.starts[task] as f64), task),
+            false => plan.fetched(outlook, task, ready),
+        };
         self.release_first(outlook, &outlook.sent, scratch, fetch);
+        let are_limited = outlook.replicas.are_limited();
+        let mut now = outlook.now;
         loop {
             match scratch.next(outlook, true) {
+                Next::Nothing if are_limited && self.force(outlook, scratch, now) => {}
                 Next::Nothing => break,
                 Next::Late => {
                     self.end = NEVER;
                     break;
                 }
-                Next::Arrival(at) => self.receive(outlook, scratch, at),
-                Next::Event(at, Event::End { task }) => self.end(outlook, scratch, task, at, fetch),
+                Next::Arrival(at) => {
+                    now = at;
+                    self.receive(outlook, scratch, at);
+                    if are_limited {
+                        self.serve_all(outlook, scratch, at);
+                    }
+                }
+                Next::Event(at, Event::End { task }) => {
+                    now = at;
+                    self.end(outlook, scratch, task, at, fetch);
+                    if are_limited && outlook.works[task] {
+                        self.leave(outlook, scratch, task, at);
+                    }
+                }
+                Next::Event(at, Event::Fetch { task }) if limits(task) => self.come(outlook, plan, scratch, task, at),
                 Next::Event(at, Event::Fetch { task }) => {
                     scratch.ask(outlook, task, outlook.lanes[self.lanes[task]].memory, at);
                     self.advance(outlook, scratch, self.lanes[task]);
@@ -94,7 +115,7 @@ impl Scratch {
 
     /// Begins an execution with the transfers that are under way.
     pub(super) fn begin_flows(&mut self, outlook: &Outlook) {
-        let Execution { events, flows, asked, waiting, missing, memory, expected, .. } = &mut self.execution;
+        let Execution { flows, asked, waiting, missing, memory, expected, .. } = &mut self.execution;
         flows.clone_from(&outlook.flows);
         refill(asked, outlook.copies.len(), UNASKED);
         refill(missing, outlook.len(), 0);
@@ -104,6 +125,13 @@ impl Scratch {
         for copy in self.copies.iter_mut().filter(|copy| **copy != NEVER) {
             *copy = outlook.now;
         }
+        let replicas = &mut self.execution.replicas;
+        if replicas.are_limited() {
+            let coming = outlook.flows.coming().filter(|place| *place != NOWHERE);
+            coming.for_each(|place| replicas.pin(place as usize));
+            outlook.requests.iter().for_each(|(_, place, _)| replicas.pin(*place));
+        }
+        let Execution { events, asked, .. } = &mut self.execution;
         for place in outlook.flows.coming().filter(|place| *place != NOWHERE) {
             (asked[place as usize], self.copies[place as usize]) = (LAST, NEVER);
         }
@@ -119,6 +147,7 @@ impl Scratch {
         self.execution.flows.arrive(&outlook.network, now, |place| arrived.push(place));
         for place in arrived.drain(..).filter(|place| *place != NOWHERE) {
             self.copies[place as usize] = now;
+            self.note_arrival(outlook, place as usize);
             let execution = &mut self.execution;
             let mut next = std::mem::replace(&mut execution.asked[place as usize], UNASKED);
             while let Some((task, after)) = execution.waiting.get(next as usize).copied() {
@@ -147,14 +176,8 @@ impl Scratch {
                 continue;
             }
             let first = self.execution.asked[place];
-            if first == UNASKED {
-                let Some(from) = self.source(outlook, used.data, to, now) else { continue };
-                let begins = outlook.network.allocated(&self.execution.traffic, to, now);
-                if begins > now {
-                    self.execution.events.push(Reverse(Entry::request(begins, place, from)));
-                } else {
-                    self.request(outlook, place, from, now);
-                }
+            if first == UNASKED && !self.send_for(outlook, used.data, to, now) {
+                continue;
             }
             let execution = &mut self.execution;
             execution.asked[place] = execution.waiting.len() as u32;
@@ -165,6 +188,20 @@ impl Scratch {
         if self.execution.missing[task] == 0 {
             self.execution.there(task, now);
         }
+    }
+
+    /// Sends for data that nobody has asked for in a memory, if it is anywhere.
+    pub(super) fn send_for(&mut self, outlook: &Outlook, data: usize, to: usize, now: u64) -> bool {
+        let Some(from) = self.source(outlook, data, to, now) else { return false };
+        let place = data * outlook.memories + to;
+        self.note_transfer(outlook, place, from, now);
+        let begins = outlook.network.allocated(&self.execution.traffic, to, now);
+        if begins > now {
+            self.execution.events.push(Reverse(Entry::request(begins, place, from)));
+        } else {
+            self.request(outlook, place, from, now);
+        }
+        true
     }
 
     pub(super) fn request(&mut self, outlook: &Outlook, place: usize, from: usize, now: u64) {

@@ -164,6 +164,7 @@ mod tests {
                 haul: 0.0,
                 at_once,
                 shares: false,
+                evicts: false,
         late: false,
             };
             let plan = |outlook: &Outlook| {

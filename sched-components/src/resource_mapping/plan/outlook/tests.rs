@@ -1,3 +1,5 @@
+mod limits;
+
 use super::super::coming::Coming;
 use super::super::dice::Dice;
 use super::super::samples::Samples;
@@ -54,6 +56,7 @@ fn a_task_keeps_its_lane_although_it_is_not_to_leave_the_owner_of_its_data_any_m
         haul: 0.0,
         at_once: false,
         shares: false,
+        evicts: false,
         late: false,
     };
     let place = |owned, fixed: Option<&[usize]>| {
@@ -164,6 +167,7 @@ proptest! {
             haul: 0.0,
             at_once: false,
             shares: false,
+            evicts: false,
             late: true,
         };
         let mut plan = Schedule::default();

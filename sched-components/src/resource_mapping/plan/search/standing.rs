@@ -9,6 +9,9 @@ use crate::resource_mapping::plan::tried::{Fingerprint, Followed, Outcome, Tried
 /// How much longer than the best plan another one may be by the cheap prediction, for the closer one to be asked.
 const PROMISING: f64 = 1.03;
 
+/// The same where not all data fits into a memory: the cheap prediction knows of no evictions.
+const PROMISING_WITH_EVICTIONS: f64 = 1.1;
+
 /// How much longer than the best plan another one may be, as a share, where plans are compared by draws too.
 const ROOM: f64 = 0.04;
 
@@ -91,7 +94,8 @@ impl<'a> Standing<'a> {
     pub(super) fn most(&self, kind: Kind) -> u64 {
         let shares = kind == (Kind::AtOnce { shares: true }) && self.outlook.has_links();
         let expected = if shares { self.length() as f64 } else { self.expected };
-        let promising = (self.outlook.now as f64 + expected * PROMISING) as u64;
+        let ratio = if self.outlook.replicas.are_limited() { PROMISING_WITH_EVICTIONS } else { PROMISING };
+        let promising = (self.outlook.now as f64 + expected * ratio) as u64;
         let most = if self.outlook.has_links() {
             promising
         } else if self.samples.is_empty() {

@@ -21,6 +21,10 @@ const MOVES: [f64; 4] = [0.0, 0.003, 0.01, 0.03];
 /// Shares of the tasks whose keys are moved.
 const MOVED: [f64; 3] = [1.0, 0.1, 0.02];
 
+/// Probability that tasks choose when they become ready, where not all data fits into a memory: what is evicted is known
+/// then.
+const WITH_EVICTIONS: f64 = 0.2;
+
 /// See the [module](self).
 pub(super) struct Variation<'a> {
     pub(super) basis: &'a Basis<'a>,
@@ -58,6 +62,12 @@ impl Variation<'_> {
         }
         if dice.chance(0.2) {
             taste.haul = HAULS[dice.below(HAULS.len())];
+        }
+        if self.standing.outlook.replicas.are_limited() && dice.chance(WITH_EVICTIONS) {
+            taste.evicts = !taste.evicts;
+            if taste.evicts {
+                (taste.at_once, taste.shares) = (true, true);
+            }
         }
         if taste.at_once && self.standing.outlook.has_links() && dice.chance(0.3) {
             taste.shares = !taste.shares;
