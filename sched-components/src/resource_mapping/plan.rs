@@ -50,9 +50,9 @@
 //! run the answer takes time, and tasks are sent `lead` before their planned starts.
 //!
 //! **What is under way** when a plan is made has begun before it: transfers, the allocations that they wait for, and
-//! tasks that were sent, whose ends follow from when they began or when their data will be there. Where tasks begin late
-//! by 2 % of the plan's length, the rest is planned again, from the present plan on. Where planning takes no time, it is
-//! also searched on after each quarter of its tasks: the same tries go farther with fewer of them.
+//! tasks that were sent, whose ends follow from when they began or when their data will be there. Where tasks begin
+//! late by 2 % of the plan's length, the rest is planned again, from the present plan on. Where planning takes no time,
+//! it is also searched on after each quarter of its tasks: the same tries go farther with fewer of them.
 //!
 //! **Where not all data fits** into a memory ([`Node::memory_capacity`]), plans are compared with what is evicted: the
 //! replicas that were used least recently, and those that are the only ones are written home first. Tasks get memory in

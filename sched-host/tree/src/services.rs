@@ -51,7 +51,8 @@ pub trait Services: Send + Sync {
         None
     }
 
-    /// Bytes that a memory node, which may not exist, has for data; `None` if that is not limited or not known. Constant.
+    /// Bytes that a memory node, which may not exist, has for data; `None` if that is not limited or not known.
+    /// Constant.
     fn memory_capacity(&self, _memory_node: MemoryNode) -> Option<u64> {
         None
     }

@@ -72,8 +72,8 @@ const LATE: f64 = 0.02;
 /// That is done after such a share of the tasks has ended.
 const LATE_AFTER: usize = 8;
 
-/// A plan that nothing speaks against is searched on after such a share of its tasks has ended, where that takes no time:
-/// fewer tasks are left, which the same tries fit better.
+/// A plan that nothing speaks against is searched on after such a share of its tasks has ended, where that takes no
+/// time: the same tries go farther with fewer tasks.
 const REVISED: usize = 4;
 
 /// Plans that are tried then, as a share of those for new tasks.

@@ -35,8 +35,8 @@ pub(super) struct Taste {
     pub(super) at_once: bool,
     /// Whether transfers share links at each moment in that plan, rather than follow each other.
     pub(super) shares: bool,
-    /// Whether it is known in that plan what is evicted, where not all data fits into a memory and transfers share links:
-    /// workers choose the task of which the least data is missing.
+    /// Whether it is known in that plan what is evicted, where not all data fits into a memory and transfers share
+    /// links: workers choose the task of which the least data is missing.
     pub(super) evicts: bool,
     /// Whether free lanes choose, where they are equal ([`list`](Schedule::list)) and tasks do not choose `at_once`.
     pub(super) late: bool,

@@ -140,7 +140,7 @@ impl UnderWay {
             let stays = held.users > 0
                 || submitted.has_copy(place.0, MemoryNode(memory as u32))
                 || arrivals.get(place).is_some_and(|at| *at > now);
-            used[memory] += if stays { held.bytes } else { 0 };
+            used[memory] = used[memory].saturating_add(if stays { held.bytes } else { 0 });
             stays
         });
     }
@@ -151,7 +151,7 @@ impl UnderWay {
         let is_new = matches!(entry, Entry::Vacant(_));
         entry.or_insert(Held { bytes, ..Held::default() });
         if is_new {
-            self.used[memory] += bytes;
+            self.used[memory] = self.used[memory].saturating_add(bytes);
         }
         is_new
     }
@@ -193,8 +193,8 @@ impl UnderWay {
         read.filter_map(|access| self.arrival(access.data, to, now)).fold(now, u64::max)
     }
 
-    /// Takes note that the data of a task is fetched to a memory: because it `is_sent`, or ahead of that, when nothing is
-    /// evicted. Returns when it is there, and its memory allocated.
+    /// Takes note that the data of a task is fetched to a memory: because it `is_sent`, or ahead of that, when nothing
+    /// is evicted. Returns when it is there, and its memory allocated.
     pub(super) fn fetch(
         &mut self,
         submitted: Submitted<'_>,

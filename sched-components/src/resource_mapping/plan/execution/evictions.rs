@@ -27,7 +27,7 @@ enum Stage {
 /// What waits for room.
 #[derive(Default, Debug)]
 pub(super) struct Takings {
-    /// By lane: number of tasks in its queue that its worker has taken, and of those that it has and that have not ended.
+    /// By lane: number of tasks in its queue that its worker has taken, and of those that it has taken and not ended.
     taken: Vec<usize>,
     under_way: Vec<u32>,
     /// By task.
@@ -159,7 +159,7 @@ impl Scratch {
             let place = |data: usize| data * memories + memory;
             let absent =
                 uses.filter(|used| self.copies[place(used.data)] == NEVER && asked[place(used.data)] == UNASKED);
-            absent.map(|used| outlook.bytes[used.data]).sum::<u64>()
+            absent.fold(0, |sum: u64, used| sum.saturating_add(outlook.bytes[used.data]))
         };
         let best = (0..open.len()).min_by_key(|at| (missing(&open[*at]), Reverse(open[*at])));
         let Some(best) = best else { return };
@@ -197,12 +197,12 @@ impl Scratch {
     fn pin_uses(&mut self, outlook: &Outlook, task: usize, memory: usize) -> u64 {
         let Execution { replicas, allocated, .. } = &mut self.execution;
         let uses = outlook.uses(task);
-        let mut missing = 0;
+        let mut missing: u64 = 0;
         for (number, used) in uses.iter().enumerate() {
             let place = used.data * outlook.memories + memory;
             replicas.pin(place);
             if !allocated[place] && uses[..number].iter().all(|other| other.data != used.data) {
-                missing += outlook.bytes[used.data];
+                missing = missing.saturating_add(outlook.bytes[used.data]);
             }
         }
         missing

@@ -21,8 +21,8 @@ const MOVES: [f64; 4] = [0.0, 0.003, 0.01, 0.03];
 /// Shares of the tasks whose keys are moved.
 const MOVED: [f64; 3] = [1.0, 0.1, 0.02];
 
-/// Probability that tasks choose when they become ready, where not all data fits into a memory: what is evicted is known
-/// then.
+/// Probability that an attempt knows what is evicted where the last one did not, or the other way round, where not all
+/// data fits into a memory.
 const WITH_EVICTIONS: f64 = 0.2;
 
 /// See the [module](self).
