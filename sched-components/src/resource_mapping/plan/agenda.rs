@@ -76,6 +76,9 @@ const LATE_AFTER: usize = 8;
 /// time: the same tries go farther with fewer tasks.
 const REVISED: usize = 4;
 
+/// The share of the tries that the plan got, from which on it is: what goes into any plan costs more than few tries.
+const WORTH_REVISING: f64 = 0.5;
+
 /// Plans that are tried then, as a share of those for new tasks.
 const REPAIR: f64 = 0.2;
 
@@ -159,6 +162,8 @@ pub(super) struct Agenda {
     done: usize,
     /// Whether the window was full then.
     is_full: bool,
+    /// The share of the tries that the last plan got.
+    effort: f64,
     /// How much later than planned the last task began, and the length of the plan.
     late: u64,
     length: u64,
@@ -321,6 +326,7 @@ impl Agenda {
         let share = fresh as f64 / count;
         let range = submitted.range();
         let effort = limits.effort_for(count, outlook.links() as f64, (range.end - range.start) as f64);
+        self.effort = effort;
         // The closer prediction of transfers takes as long again, for which larger graphs leave no time. Where not all
         // data fits, the other one is too far from the truth.
         outlook.is_close = effort >= 1.0 || outlook.replicas.are_limited();
@@ -367,7 +373,7 @@ impl Agenda {
         }
         let is_late = self.late as f64 > LATE * self.length as f64 && ended(LATE_AFTER);
         is_late
-            || (ended(REVISED) && self.spent == 0.0)
+            || (ended(REVISED) && self.spent == 0.0 && self.effort >= WORTH_REVISING)
             || (std::mem::take(&mut self.has_learnt)
                 && (self.experience.news(&self.lanes) > NEWS || (ended(STEADY) && self.experience.is_scattered())))
     }

@@ -124,19 +124,21 @@ impl<'a> Search<'a> {
     }
 
     /// Starts from the habits that were good before, if there are any, and from those of several policies: all of them
-    /// if at least half of the tasks are new, whose share is `fresh`, and in the end those that know what is evicted.
+    /// if at least half of the tasks are new, whose share is `fresh`, as those that know what is evicted; of these one
+    /// if any task is new.
     /// Makes at least one try, and goes on while `goes_on` says so of the length of the best plan.
     pub(super) fn begin(&mut self, before: &Habits, fresh: f64, goes_on: impl Fn(u64) -> bool) {
         let count = ((STARTS.len() as f64 * 2.0 * fresh).ceil() as usize).max(2);
+        let evicting = if fresh >= 0.5 { STARTS.len() } else { usize::from(fresh > 0.0) };
+        let evicting = if self.standing.outlook.replicas.are_limited() { evicting } else { 0 };
         let fresh = |start: &Start| Habits { start: *start, ..Habits::default() };
         let known = before.by_kind.iter().any(|liking| *liking != 0.0) || before.start != Start::default();
         let listed = self.basis.is_uniform.then(|| fresh(&LISTED));
         let first = known.then(|| before.clone()).into_iter().chain(listed);
         let has_owners = self.standing.outlook.has_owners();
         let all = first.chain(STARTS.iter().take(count).map(fresh));
-        let are_limited = self.standing.outlook.replicas.are_limited();
         let evicts = |start: &Start| fresh(&Start { evicts: true, ..*start });
-        let all = all.chain(STARTS.iter().filter(|start| are_limited && start.shares).map(evicts));
+        let all = all.chain(STARTS.iter().filter(|start| start.shares).take(evicting).map(evicts));
         let all: Vec<Habits> = all.filter(|habits| habits.start.owned.is_none() || has_owners).collect();
         let ranks = self.basis.ranks.len();
         let (most, mut number) = (self.most(), 0);
