@@ -13,7 +13,8 @@ const MOST_COMPARED: usize = 64;
 impl Schedule {
     /// Makes a plan by its execution: each task chooses when it becomes ready, in the order of the keys, the lane on
     /// which it ends first, apart from the preferences; it accounts for what its transfers wait for. A lane executes
-    /// the task with the largest key among those whose data is there. Gives up as [`realise`](Self::realise) does.
+    /// the task with the largest key among those whose data is there; in a memory of which it is known what is evicted,
+    /// it takes [those of which the least data is missing](super::evictions). Gives up as [`realise`](Self::realise) does.
     pub(in crate::resource_mapping::plan) fn dispatch(
         &mut self,
         outlook: &Outlook,

@@ -1,7 +1,8 @@
 //! Where not all data fits into a memory: when workers take tasks there, and what is evicted for these.
 //!
 //! A worker takes its next task while it executes one. That task gets memory for all of its data, or waits for it, in
-//! the order in which tasks were taken. Data that is fetched before that evicts nothing.
+//! the order in which tasks were taken. Data that is fetched before that evicts nothing. In a plan that is followed, a
+//! worker takes its tasks in order; in one that is made by its execution, the task of which the least data is missing.
 
 use super::realise::{LAST, UNASKED};
 use super::{Execution, Waiting};
