@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Size of a tile.
 const TILE: usize = 960;
 
-/// A shipped machine with links of a third of the speed, and so much memory on each device.
+/// A shipped machine with links of a third of the speed, and this memory on each device.
 fn with_memory(size: &str) -> Arc<Platform> {
     let text = include_str!("../../sched-host/sim/platforms/cpu9-gpu3.kdl");
     let text = text.replace("12 GB", size).replace("11.5 GB/s", "4 GB/s").replace("24 GB/s", "8 GB/s");

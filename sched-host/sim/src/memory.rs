@@ -229,9 +229,9 @@ impl Replicas {
 
     /// Unpins the replica, which was written home in order to be evicted: unless it is in use again, it goes first.
     pub(super) fn unpin_evicted(&mut self, data: DataId, node: MemoryNode) {
-        let place = self.place(data, node);
-        place.pins -= 1;
-        if place.pins == 0 && self.is_evictable(data, node) {
+        self.unpin(data, node);
+        let place = *self.place(data, node);
+        if place.pins == 0 && place.is_listed() {
             self.unlist(data, node);
             self.list_at(data, node, true);
         }

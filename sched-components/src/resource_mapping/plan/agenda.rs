@@ -1,5 +1,6 @@
 //! The planning thread's state: the ready tasks, the plan, and the tasks that were sent.
 
+mod occasion;
 mod sending;
 mod sent;
 
@@ -12,6 +13,7 @@ use super::schedule::Schedule;
 use super::search::{Habits, Search};
 use super::under_way::UnderWay;
 use crate::resource_mapping::block_cyclic::Owners;
+use occasion::{Occasion, SHORT_PLAN};
 use sched_core::{MemoryNode, Node, Stage, Submitted, Task};
 pub(super) use sending::Caller;
 use std::cmp::Reverse;
@@ -52,34 +54,7 @@ const LINKS: f64 = 8.0;
 /// Maximum number of known kinds; beyond it they are discarded. Measured lengths change all the time.
 const MOST_KINDS: usize = 4096;
 
-/// Maximum number of planned tasks for each lane with which it is worth planning again for one idle lane.
-const SHORT_PLAN: usize = 16;
-
-/// Change of expected lengths from which on the rest of a plan is planned again.
-const NEWS: f64 = 0.03;
-
-/// Maximum number of times that a plan is made again because of such changes.
-const REPAIRS: usize = 32;
-
-/// Where kernels deviate, the rest is planned again after such a share of the tasks has ended, even without changes:
-/// what each of them took is news too.
-const STEADY: usize = 16;
-
-/// How much later than planned a task begins, as a share of the length of the plan, from which on the rest is planned
-/// again: nobody foresees all that is in the way of data.
-const LATE: f64 = 0.02;
-
-/// That is done after such a share of the tasks has ended.
-const LATE_AFTER: usize = 8;
-
-/// A plan that nothing speaks against is searched on after such a share of its tasks has ended, where that takes no
-/// time: the same tries go farther with fewer tasks.
-const REVISED: usize = 4;
-
-/// The share of the tries that the plan got, from which on it is: what goes into any plan costs more than few tries.
-const WORTH_REVISING: f64 = 0.5;
-
-/// Plans that are tried then, as a share of those for new tasks.
+/// Plans that are tried where a plan is made [again](Occasion::Again), as a share of those for new tasks.
 const REPAIR: f64 = 0.2;
 
 /// How long the first plan waits for the end of the submission, as a share of the time that the tasks submitted so far
@@ -98,15 +73,6 @@ fn threads_for(count: f64) -> usize {
         return 1;
     }
     available_parallelism().map_or(1, NonZeroUsize::get).min(MOST_THREADS)
-}
-
-/// Why a plan is made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Occasion {
-    /// For new tasks, or for a lane that has nothing to do.
-    New,
-    /// Kernels take, or have taken, other times than those that the last plan went by; or tasks begin late.
-    Refuted,
 }
 
 /// A task in the plan of a lane.
@@ -282,8 +248,8 @@ impl Agenda {
         let is_late = self.is_settled(now, limits.lead) && self.end < self.submitted && !self.is_full;
         if is_late || self.is_half_done(limits.window) || (self.some_unplanned && self.is_stale(limits.window)) {
             self.make_plan(node, submitted, weigh, limits, Occasion::New);
-        } else if self.is_refuted(now, limits) {
-            self.make_plan(node, submitted, weigh, limits, Occasion::Refuted);
+        } else if self.is_due_again(now, limits) {
+            self.make_plan(node, submitted, weigh, limits, Occasion::Again);
         }
     }
 
@@ -315,7 +281,7 @@ impl Agenda {
             held: &self.held,
             owners: &self.owners,
             window: limits.window,
-            planned: (occasion == Occasion::Refuted).then_some((self.end, &self.lane_of)),
+            planned: (occasion == Occasion::Again).then_some((self.end, &self.lane_of)),
             under_way: &self.under_way,
             experience: &self.experience,
             lead: limits.lead,
@@ -339,7 +305,7 @@ impl Agenda {
         let mut tried = share;
         // Few plans are tried where nothing is new: the present one stays unless one of them is better.
         if let Some(present) = self.present(&outlook) {
-            if occasion == Occasion::Refuted {
+            if occasion == Occasion::Again {
                 if outlook.is_close && self.experience.is_scattered() {
                     search.expect_deviations(self.experience.spread());
                 }
@@ -360,24 +326,6 @@ impl Agenda {
         self.adopt(&outlook, &best, occasion);
     }
 
-    /// Whether kernels have turned out to take other times than those that the plan went by, or tasks begin late, so
-    /// many have ended that the rest should be planned again, and that takes no more than its share of time.
-    fn is_refuted(&mut self, now: u64, limits: Limits) -> bool {
-        let left: usize = self.plan.iter().map(VecDeque::len).sum();
-        let ended = |share: usize| self.ended > (self.count / share).max(self.lanes.len());
-        if left <= self.lanes.len()
-            || !ended(REPAIRS)
-            || self.spent > limits.time * now.saturating_sub(self.began) as f64
-        {
-            return false;
-        }
-        let is_late = self.late as f64 > LATE * self.length as f64 && ended(LATE_AFTER);
-        is_late
-            || (ended(REVISED) && self.spent == 0.0 && self.effort >= WORTH_REVISING)
-            || (std::mem::take(&mut self.has_learnt)
-                && (self.experience.news(&self.lanes) > NEWS || (ended(STEADY) && self.experience.is_scattered())))
-    }
-
     /// What is left of the plan, unless a task that is to be planned is not in it.
     fn present(&self, outlook: &Outlook) -> Option<Schedule> {
         let mut present = Schedule::default();
@@ -391,35 +339,6 @@ impl Agenda {
             present.ends[task] = present.starts[task] + outlook.length(task, present.lanes[task]);
         }
         Some(present)
-    }
-
-    /// Whether half of a full window is done, and more tasks are submitted: nobody has said what the last tasks of the
-    /// window are good for.
-    fn is_half_done(&self, window: usize) -> bool {
-        self.is_full && self.end < self.submitted && self.done > window / 2
-    }
-
-    fn is_stale(&self, window: usize) -> bool {
-        let left: usize = self.plan.iter().map(VecDeque::len).sum();
-        let more = self.submitted.saturating_sub(self.end) as usize;
-        left < self.lanes.len()
-            || (left < SHORT_PLAN * self.lanes.len() && self.has_idle_lane())
-            || if self.is_full { left < window / 2 } else { more > self.count / 4 }
-            // Concurrent submissions may arrive out of order, so planned tasks may wait for tasks outside the plan.
-            || (self.sent.is_empty() && !self.held.keys().any(|sequence| self.lane_of.contains_key(sequence)))
-    }
-
-    /// Whether a lane has nothing to do, and its next task is not ready.
-    fn has_idle_lane(&self) -> bool {
-        let mut waits: Vec<bool> = self
-            .plan
-            .iter()
-            .map(|plan| plan.front().is_none_or(|next| !self.held.contains_key(&next.sequence)))
-            .collect();
-        for sent in &self.sent {
-            waits[sent.lane] = false;
-        }
-        waits.contains(&true)
     }
 
     fn adopt(&mut self, outlook: &Outlook, best: &Schedule, occasion: Occasion) {

@@ -43,7 +43,7 @@ impl Clone for Replicas {
 }
 
 impl Replicas {
-    /// None, of so many pieces of data, in memories of these capacities.
+    /// No replicas, of this number of pieces of data, in memories of these capacities.
     pub(super) fn new(data: usize, capacities: Vec<Option<u64>>) -> Replicas {
         let memories = capacities.len();
         if capacities.iter().all(Option::is_none) {

@@ -3,7 +3,6 @@
 use super::flows::Flows;
 use super::network::{Network, Traffic};
 use sched_core::{MemoryNode, Node, Submitted};
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -147,10 +146,9 @@ impl UnderWay {
 
     /// Takes note that data has memory. Returns whether it had none.
     fn allocate(&mut self, data: u64, memory: usize, bytes: u64) -> bool {
-        let entry = self.allocated.entry((data, memory));
-        let is_new = matches!(entry, Entry::Vacant(_));
-        entry.or_insert(Held { bytes, ..Held::default() });
+        let is_new = !self.is_allocated(data, memory);
         if is_new {
+            self.allocated.insert((data, memory), Held { bytes, ..Held::default() });
             self.used[memory] = self.used[memory].saturating_add(bytes);
         }
         is_new
@@ -225,10 +223,7 @@ impl UnderWay {
             if is_sent {
                 self.use_by(sequence, access.data, to);
             }
-            if is_there {
-                continue;
-            }
-            if !access.reads {
+            if is_there || !access.reads {
                 continue;
             }
             if let Some(at) = self.arrival(access.data, to, now) {

@@ -14,7 +14,8 @@ impl Schedule {
     /// Makes a plan by its execution: each task chooses when it becomes ready, in the order of the keys, the lane on
     /// which it ends first, apart from the preferences; it accounts for what its transfers wait for. A lane executes
     /// the task with the largest key among those whose data is there; in a memory of which it is known what is evicted,
-    /// it takes [those of which the least data is missing](super::evictions). Gives up as [`realise`](Self::realise) does.
+    /// it takes [that of which the least data is missing](super::evictions). Gives up as [`realise`](Self::realise)
+    /// does.
     pub(in crate::resource_mapping::plan) fn dispatch(
         &mut self,
         outlook: &Outlook,
@@ -27,10 +28,6 @@ impl Schedule {
         let are_limited = shares && taste.evicts && outlook.replicas.are_limited();
         if are_limited {
             scratch.begin_takings(outlook, true);
-            scratch.execution.queues.resize(outlook.lanes.len(), Vec::new());
-            scratch.execution.queues.iter_mut().for_each(Vec::clear);
-            refill(&mut scratch.execution.lengths, outlook.len(), 0);
-            refill(&mut scratch.execution.left, outlook.lanes.len(), 0);
         }
         if shares {
             scratch.begin_flows(outlook);

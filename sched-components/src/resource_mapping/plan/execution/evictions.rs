@@ -8,22 +8,15 @@ use super::realise::{LAST, UNASKED};
 use super::{Execution, Waiting};
 use crate::resource_mapping::plan::outlook::{NEVER, Outlook};
 use crate::resource_mapping::plan::schedule::{Schedule, Scratch, refill};
+use sched_core::Stage;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 /// Number of tasks that a worker has taken at most.
 const TAKEN: u32 = 2;
 
-/// A transfer whose source is not known.
-const NOWHERE: u32 = u32::MAX;
-
-/// Of a task.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
-    Waiting,
-    Ready,
-    Taken,
-}
+/// The source of a transfer is not known.
+const UNKNOWN: u32 = u32::MAX;
 
 /// What waits for room.
 #[derive(Default, Debug)]
@@ -171,13 +164,20 @@ impl Scratch {
 
     /// No task has been taken but those that were sent.
     pub(super) fn begin_takings(&mut self, outlook: &Outlook, choose: bool) {
-        let Execution { replicas, takings, .. } = &mut self.execution;
+        let Execution { replicas, takings, queues, lengths, left, .. } = &mut self.execution;
         replicas.clone_from(&outlook.replicas);
         if !replicas.are_limited() {
             return;
         }
         let Takings { taken, under_way, stages, choose: chooses, open, waiting, evicting, sources } = takings;
         *chooses = choose;
+        if choose {
+            // Queues are made as workers choose.
+            queues.resize(outlook.lanes.len(), Vec::new());
+            queues.iter_mut().for_each(Vec::clear);
+            refill(lengths, outlook.len(), 0);
+            refill(left, outlook.lanes.len(), 0);
+        }
         open.resize_with(outlook.lanes.len(), Vec::new);
         open.iter_mut().for_each(Vec::clear);
         refill(taken, outlook.lanes.len(), 0);
@@ -186,7 +186,7 @@ impl Scratch {
         waiting.resize(outlook.memories, VecDeque::new());
         waiting.iter_mut().for_each(VecDeque::clear);
         refill(evicting, outlook.memories, None);
-        refill(sources, outlook.copies.len(), NOWHERE);
+        refill(sources, outlook.copies.len(), UNKNOWN);
         for (task, lane, _) in &outlook.sent {
             under_way[*lane] += 1;
             let memory = outlook.lanes[*lane].memory;
@@ -290,8 +290,8 @@ impl Scratch {
             return;
         }
         execution.unpin(place, false);
-        let source = std::mem::replace(&mut execution.takings.sources[place], NOWHERE);
-        if source != NOWHERE {
+        let source = std::mem::replace(&mut execution.takings.sources[place], UNKNOWN);
+        if source != UNKNOWN {
             execution.unpin(place - place % outlook.memories + source as usize, false);
         }
         for memory in 0..outlook.memories {

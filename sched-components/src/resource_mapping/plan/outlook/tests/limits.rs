@@ -7,8 +7,8 @@ use std::time::Duration;
 /// Bytes of each piece of data, each of which takes as many nanoseconds on its way from or to a device.
 const BYTES: u64 = 10;
 
-/// Main memory and two devices, each with a lane and so many bytes, and tasks of this length behind these, with these
-/// accesses to so many pieces of data.
+/// Main memory and two devices of this capacity, a lane for each of the three, and tasks of this length behind these,
+/// with these accesses to that number of pieces of data.
 fn devices(length: u64, before: &[Vec<usize>], uses: &[Vec<Use>], data: usize, capacity: u64) -> Outlook {
     let (count, memories) = (before.len(), 3);
     let mut outlook = graph(&vec![vec![length; memories]; count], before, &[NOW; 3]);
