@@ -121,6 +121,12 @@ impl ByHand {
         self.services.take_woken()
     }
 
+    /// Number of tasks that the components at these paths store.
+    #[must_use]
+    pub fn tasks_at(&self, wanted: impl Fn(&str) -> bool) -> u64 {
+        self.tree.survey().iter().filter(|state| wanted(&state.node)).map(|state| state.tasks).sum()
+    }
+
     /// Faults of components.
     #[must_use]
     pub fn faults(&self) -> Vec<sched_host::tree::Fault> {

@@ -198,7 +198,7 @@ gemm(4,3,0) (task 14)
   0.000014 s  submitted
   0.016968 s  ready: trsm(4,0) has ended on gpu 9
   0.016968 s  stored by prio
-  0.016968 s  mct pushes it to worker 9/prio, which refuses 11 times until 0.016969 s: full
+  0.016968 s  mct pushes it to worker 9/prio, which refuses 13 times until 0.016969 s: full
                  CHILD                            WORKERS  FREE (S)  TRANSFER (S)  LENGTH (S)   END (S)
                  worker 0/prio … worker 8/prio    0-8      0.016968      0.003867    0.058982  0.079817
               →  worker 9/prio                    9        0.024062      0.001933    0.002048  0.026110
@@ -225,7 +225,7 @@ fn scripts_get_every_step() {
     assert_eq!((&explained["task"], &explained["kind"]), (&14.into(), &"gemm".into()));
     let steps = explained["steps"].as_array().expect("it is a list");
     let of = |kind: &str| steps.iter().filter(|step| step["step"] == kind).collect::<Vec<_>>();
-    assert_eq!(of("chosen").len(), 12);
+    assert_eq!(of("chosen").len(), 14);
     assert_eq!(of("chosen")[0]["children"].as_array().map(Vec::len), Some(12));
     assert_eq!(of("refused")[0]["why"], "full");
     assert_eq!(of("ended")[0]["workers"], serde_json::json!([9]));

@@ -51,6 +51,44 @@ fn nobody_is_woken_where_those_who_can_run_it_are_awake() {
     }
 }
 
+/// Nobody sleeps, so nobody comes by to fetch the task. Where it goes is decided all the same, so that its data can be
+/// on the way.
+#[test]
+fn tasks_are_sent_to_workers_when_they_arrive_although_all_of_these_are_busy() {
+    let registry = stock::registry(Vec::new());
+    for name in ["tree-heft", "tree-heft2", "tree-heft-prio", "tree-heteroprio"] {
+        let policy = library().iter().find(|shipped| shipped.name == name).expect("it is shipped").policy();
+        let tree = ByHand::new(&policy, &registry, &MACHINE, None);
+        let below = |path: &str| path.contains("/worker ") || path.contains("/memory-node ");
+        for number in 1..=8 {
+            tree.push([Arch::CPU, Arch::CUDA][number % 2], Some(0));
+            let (stored, sent) = (tree.tasks_at(|_| true), tree.tasks_at(below));
+            assert_eq!((stored, sent), (number as u64, number as u64), "{name}");
+        }
+        assert!(tree.woken().is_empty(), "{name}");
+        let pulled = |worker: u32| std::iter::from_fn(|| tree.pull(worker)).count();
+        assert_eq!([0, 1, 2, 3].map(pulled).iter().sum::<usize>(), 8, "{name}");
+        assert_eq!(tree.faults(), [], "{name}");
+    }
+}
+
+#[test]
+fn a_full_queue_leaves_tasks_above_until_there_is_room() {
+    let registry = stock::registry(Vec::new());
+    let policy = library().iter().find(|shipped| shipped.name == "tree-heft").expect("it is shipped").policy();
+    let tree = ByHand::new(&policy, &registry, &Mixed { cpus: 1, gpus: 1 }, None);
+    let above = || tree.tasks_at(|path| path == "prio");
+    (0..32).for_each(|_| _ = tree.push(Arch::CPU, None));
+    assert_eq!(above(), 2, "the queue of the worker holds 30 tasks");
+    tree.sleep([1]);
+    tree.push(Arch::CUDA, None);
+    assert_eq!(tree.woken(), [1], "behind those that wait, one for another worker wakes it");
+    assert!(tree.pull(1).is_some());
+    assert!(tree.pull(0).is_some());
+    assert_eq!(above(), 1);
+    assert_eq!(tree.faults(), []);
+}
+
 /// The slow device is woken for a task that the policy then sends to the memory node of the fast one, whose first
 /// worker cannot execute it.
 #[test]

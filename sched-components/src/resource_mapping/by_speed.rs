@@ -16,10 +16,12 @@ pub(super) struct BySpeed {
 
 impl BySpeed {
     /// Every child once, the fastest first; within a group, the child of the requesting worker, then the others in
-    /// turn, starting with `next`.
-    pub(super) fn order(&self, node: Node<'_>, next: Child) -> impl Iterator<Item = Child> {
-        let favourite =
-            node.requester().and_then(|worker| node.children().find(|to| node.child_has_worker(*to, worker)));
+    /// turn, starting with `next`. Without `next` those of a group come as in the policy.
+    pub(super) fn order(&self, node: Node<'_>, next: Option<Child>) -> impl Iterator<Item = Child> {
+        let favourite = next
+            .and_then(|_| node.requester())
+            .and_then(|worker| node.children().find(|to| node.child_has_worker(*to, worker)));
+        let next = next.unwrap_or(Child(0));
         let groups = self.groups.get_or_init(|| sorted(node));
         groups.iter().flat_map(move |group| {
             let (before, from) = group.split_at(group.partition_point(|child| *child < next));

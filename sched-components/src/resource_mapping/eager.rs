@@ -31,7 +31,7 @@ impl Build for Eager {
 impl Component for Eager {
     fn push_task(&self, node: Node<'_>, mut task: Task) -> Push {
         let mut why = Refusal::NoWorker;
-        for child in self.by_speed.order(node, Child(self.next.load(Relaxed))) {
+        for child in self.by_speed.order(node, Some(Child(self.next.load(Relaxed)))) {
             if !node.child_can_execute(child, &task) {
                 continue;
             }

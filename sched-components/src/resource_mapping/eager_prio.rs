@@ -16,7 +16,8 @@ use std::time::Duration;
 /// that it can execute.
 ///
 /// The fastest children are asked first ([`Node::child_relative_speedup`]): a slow one gets a task only while all
-/// faster ones have enough to do.
+/// faster ones have enough to do. Equally fast ones take turns, unless `in-turn` is false: then the first of them gets
+/// what it can hold, and the last is idle as long as the others can take everything, which may save energy.
 ///
 /// # One pass at a time
 ///
@@ -32,20 +33,29 @@ pub struct EagerPrio {
     expected: AtomicU64,
     /// Number of requests for a pass since the last idle moment; 0 while nobody makes one.
     requests: AtomicU32,
+    /// Whether equally fast children take turns.
+    in_turn: bool,
     /// The child to start with.
     next: AtomicU32,
     by_speed: BySpeed,
 }
+
+const IN_TURN: &str = "in-turn";
+
+const IN_TURN_DOC: &str = "equally fast children take turns, that of the worker that asks first; without, the first of the policy gets what it \
+     can hold, then the next, as in StarPU";
 
 impl Build for EagerPrio {
     const INFO: Info =
         Info::new("eager-prio", Family::ResourceMapping, "Gives the best task to the first child that takes it.")
             .package(env!("CARGO_PKG_NAME"))
             .storage(Storage::Unbounded)
+            .params(const { &[Param::bool(IN_TURN, true, IN_TURN_DOC)] })
             .may_refuse(false);
 
-    fn build(_params: &Params) -> Result<Self, BuildError> {
+    fn build(params: &Params) -> Result<Self, BuildError> {
         Ok(EagerPrio {
+            in_turn: params.bool(IN_TURN)?,
             queue: Counted::new(ByArchs::default()),
             expected: AtomicU64::new(0),
             requests: AtomicU32::new(0),
@@ -119,10 +129,10 @@ impl EagerPrio {
     }
 
     /// Offers a task to the fastest children first; among equally fast ones, to that of the requesting worker, then in
-    /// turn.
+    /// turn, or as they come in the policy.
     fn offer(&self, node: Node<'_>, mut task: Task) -> Result<(), Kept> {
         let mut pullable = false;
-        for child in self.by_speed.order(node, Child(self.next.load(Relaxed))) {
+        for child in self.by_speed.order(node, self.in_turn.then(|| Child(self.next.load(Relaxed)))) {
             if !node.child_can_execute(child, &task) {
                 continue;
             }

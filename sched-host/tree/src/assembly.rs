@@ -279,6 +279,8 @@ struct Links {
     slots: Vec<String>,
     /// For each node: the nodes that a pull asks, past parents that only forward pulls.
     sources: Vec<Vec<ParentLink>>,
+    /// For each node: whether tasks that it has are fetched for a component below.
+    fetches_below: Vec<bool>,
 }
 
 impl Links {
@@ -303,7 +305,13 @@ impl Links {
             let asked = above.iter().flat_map(asked).collect();
             sources.push(asked);
         }
-        Links { parents, slots, sources }
+        let mut fetches_below = vec![false; parts.len()];
+        for (id, part) in parts.iter().enumerate().rev() {
+            let fetches = |child: usize| parts[child].claims.pushes_on_pull || fetches_below[child];
+            let some_fetches = part.children.iter().any(|(child, _)| fetches(child.index()));
+            fetches_below[id] = some_fetches && !part.claims.pushes_on_pull;
+        }
+        Links { parents, slots, sources, fetches_below }
     }
 }
 
@@ -373,6 +381,7 @@ fn nodes(
 ) -> Box<[TreeNode]> {
     // Without expected ends, leaves note at each pull how long their worker should be busy.
     let has_expected_ends = env.services.busy_until(WorkerId(0)).is_some();
+    let Links { fetches_below, .. } = links;
     let linked = parts.into_iter().zip(links.parents).zip(links.sources).enumerate();
     let mut shared = shared.into_iter();
     let node = |(id, ((part, parents), sources)): (usize, ((Part, Vec<_>), Vec<_>))| {
@@ -392,6 +401,8 @@ fn nodes(
             end_is_noted: part.claims.end_is_noted && relies,
             stores_any_number: part.claims.stores_any_number,
             refuses_with_children: part.claims.forwards_push && !part.claims.stores && shared.is_none(),
+            pushes_on_pull: part.claims.pushes_on_pull,
+            fetches_below: fetches_below[id],
             keeps_state: part.claims.keeps_state,
             hears_tasks: part.claims.hears_tasks,
             newest_comes_back: part.claims.newest_comes_back,

@@ -1,7 +1,7 @@
 //! One call into the tree, from entry to exit.
 
 use super::LiveTree;
-use super::ledger::{NodeId, Slot, SlotId};
+use super::ledger::{NodeId, NodeNumber, Phase, Slot, SlotId};
 use sched_core::abi::TaskHead;
 use sched_core::abi::wire::CallRef;
 use sched_core::{Time, WorkerId};
@@ -10,6 +10,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Maximum nesting of hops; deeper ones form a cycle.
 pub(super) const MAX_DEPTH: u32 = 256;
+
+/// The first node of each tree.
+const ROOT: NodeId = NodeId(0);
 
 /// Stands for several different sets of workers.
 const SEVERAL: u64 = u64::MAX;
@@ -26,6 +29,10 @@ pub(super) struct Call<'a> {
     archs: Cell<u32>,
     /// Largest width of these tasks: combined workers up to this size are useful.
     width: Cell<u16>,
+    /// The task that the call pushes, if it does.
+    pushed: Option<&'static Slot>,
+    /// The node that was last reported to an observer to store that task.
+    stored_by: Cell<Option<NodeId>>,
     /// The pushed task and the place of its deferred wake, if the requester is about to pull that task itself.
     pub(super) deferred: Option<(SlotId, &'a Cell<Option<WorkerId>>)>,
     /// Number of the set of workers that the tasks moved in this call are restricted to; 0 if none is, [`SEVERAL`] if
@@ -37,6 +44,8 @@ pub(super) struct Call<'a> {
     pub(super) looks: Cell<Looks>,
     /// Whether a component that asked was told that there is no room.
     pub(super) told_full: Cell<bool>,
+    /// Of the nodes for which tasks are being [fetched](LiveTree::fetch), the one furthest below.
+    fetching: Cell<NodeId>,
     /// The node whose answer to a push is [judged](super::room), while it is in that push.
     pub(super) on_trial: Cell<Option<NodeId>>,
     /// Time of the last clock read; `FAR` for none.
@@ -66,11 +75,14 @@ impl<'a> Call<'a> {
             requester,
             archs: Cell::new(archs),
             width: Cell::new(width),
+            pushed: None,
+            stored_by: Cell::new(None),
             deferred: None,
             restriction: Cell::new(0),
             others: Cell::new(false),
             looks: Cell::new(Looks::Never),
             told_full: Cell::new(false),
+            fetching: Cell::new(ROOT),
             on_trial: Cell::new(None),
             time: Cell::new(Time::FAR),
             depth: Cell::new(0),
@@ -79,14 +91,16 @@ impl<'a> Call<'a> {
 
     /// A call that pushes one task into the root, which is one hop deep.
     #[inline]
-    pub(super) fn of_push(tree: &'a LiveTree, requester: Option<WorkerId>, head: &TaskHead) -> Call<'a> {
+    pub(super) fn of_push(tree: &'a LiveTree, requester: Option<WorkerId>, slot: &'static Slot) -> Call<'a> {
+        let head = slot.head();
         let archs = head.archs.load(Relaxed);
-        let call = Call::new(tree, requester, archs);
+        let mut call = Call::new(tree, requester, archs);
         if archs == 0 {
             call.note_restriction(head);
         }
         call.width.set(head.width.load(Relaxed));
         call.depth.set(1);
+        call.pushed = Some(slot);
         call
     }
 
@@ -100,6 +114,34 @@ impl<'a> Call<'a> {
 
     pub(super) fn reference(&self) -> CallRef<'_> {
         CallRef::new(self)
+    }
+
+    /// Whether the call pushes a task.
+    #[inline]
+    pub(super) fn is_push(&self) -> bool {
+        self.pushed.is_some()
+    }
+
+    /// The task that the call pushes, if it is at this node.
+    pub(super) fn pushed_to(&self, node: NodeNumber) -> Option<&'static Slot> {
+        self.pushed.filter(|slot| slot.phase() == Phase::InTree(node))
+    }
+
+    /// Notes that a node is reported to store a task. Returns false if it was reported last for the task that the call
+    /// pushes.
+    pub(super) fn note_stored(&self, slot: &Slot, node: NodeId) -> bool {
+        let is_pushed = self.pushed.is_some_and(|pushed| pushed.id() == slot.id());
+        !is_pushed || self.stored_by.replace(Some(node)) != Some(node)
+    }
+
+    /// Notes that tasks are fetched for a node, unless they are already being fetched for it or one below. Returns what
+    /// to restore with [`fetched`](Self::fetched).
+    pub(super) fn begin_to_fetch(&self, node: NodeId) -> Option<NodeId> {
+        (self.is_push() && node > self.fetching.get()).then(|| self.fetching.replace(node))
+    }
+
+    pub(super) fn fetched(&self, before: NodeId) {
+        self.fetching.set(before);
     }
 
     /// A worker must have one of these architectures to be woken.

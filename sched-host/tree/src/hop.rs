@@ -79,6 +79,9 @@ impl LiveTree {
         } else {
             self.pass_push(call, node, task, slot)
         };
+        if node.pushes_on_pull {
+            node.set_blocked(!answer.refused.is_none());
+        }
         if answer.refused.is_none() {
             if let Some(observed) = &self.observed {
                 observed.taken(call, node, slot);
@@ -187,6 +190,9 @@ impl LiveTree {
                 return false;
             };
             let above = self.node(*parent);
+            if above.pushes_on_pull {
+                above.set_blocked(false);
+            }
             if above.is_quarantined() {
                 self.hop_can_push(call, above)
             } else {
@@ -196,7 +202,8 @@ impl LiveTree {
     }
 
     /// Reports work at `node` to one child, or to each in order, until a worker is woken, or to all. A leaf wakes its
-    /// worker.
+    /// worker. For a component that pushes when it is pulled, tasks are fetched instead, although nobody may sleep: where
+    /// a task goes, and that its data comes, should not wait until a worker asks for more.
     ///
     /// The (light) fence is one half of a pair: a thread that stored a task looks for sleepers *after* storing it, and
     /// a worker looks for tasks once more *after* it is marked as sleeping (`sched_sync::sleep` has the other half).
@@ -204,16 +211,18 @@ impl LiveTree {
     #[inline]
     pub(super) fn hop_can_pull(&self, call: &Call<'_>, node: &TreeNode, child: Option<u32>, all: bool) -> bool {
         light_fence();
-        !self.sleeping.is_empty() && self.wake_below(call, node, child, all)
+        let is_of_use = !self.sleeping.is_empty() || (node.fetches_below && call.is_push());
+        is_of_use && self.wake_below(call, node, child, all)
     }
 
-    /// The rest of [`hop_can_pull`](Self::hop_can_pull), if a worker sleeps.
+    /// The rest of [`hop_can_pull`](Self::hop_can_pull), if a worker sleeps, or tasks may be fetched.
     #[inline(never)]
     fn wake_below(&self, call: &Call<'_>, node: &TreeNode, child: Option<u32>, all: bool) -> bool {
         if let Some(worker) = node.place().leaf_worker() {
             return self.wake_worker(call, worker);
         }
-        if !self.sleeps_below(call, node) {
+        let is_of_use = |node: &TreeNode| node.fetches_below || self.sleeps_below(call, node);
+        if !is_of_use(node) {
             return false;
         }
         let all = all || call.wakes_all();
@@ -221,7 +230,11 @@ impl LiveTree {
         // Returns whether that is enough.
         let mut visit = |child: NodeId| {
             let below = self.node(child);
-            if !self.sleeps_below(call, below) {
+            if below.pushes_on_pull && self.fetch(call, node, below) {
+                woken = true;
+                return !all;
+            }
+            if !is_of_use(below) {
                 return false;
             }
             let Some(_hop) = call.descend() else {
@@ -240,14 +253,34 @@ impl LiveTree {
                 Some(child) => _ = visit(*child),
                 None => node.note_breach(call, Breach::NoSuchChild),
             },
-            (None, Some(routes)) => {
+            (None, Some(routes)) if !node.fetches_below => {
                 let below = &node.place().raw().workers_in_context;
                 let asleep = self.sleeping.words(node.words.clone()).map(|(word, asleep)| (word, asleep & below[word]));
                 routes.to_sleepers(asleep, |number| visit(node.children[number as usize]));
             }
-            (None, None) => _ = node.children.iter().any(|child| visit(*child)),
+            (None, _) => _ = node.children.iter().any(|child| visit(*child)),
         }
         woken
+    }
+
+    /// Has the parents of a node push to it what they have, in a call that pushes a task, when `above` reports work.
+    /// Returns whether the task is gone.
+    ///
+    /// Where one stays above, those that come later would too, until somebody below reports room. (That is a hint: if the
+    /// report was missed, a task waits until a worker pulls.) A parent that gets a task back, while others look for one, reports it again. Within the same call nothing is
+    /// fetched for the node then.
+    fn fetch(&self, call: &Call<'_>, above: &TreeNode, node: &TreeNode) -> bool {
+        if node.is_blocked() {
+            return false;
+        }
+        let Some(before) = call.begin_to_fetch(node.id) else { return false };
+        if let (Some(observed), Some(slot)) = (&self.observed, call.pushed_to(above.number)) {
+            observed.taken(call, above, slot);
+        }
+        let sent = self.hop_can_push(call, node);
+        call.fetched(before);
+        // What was pushed may still be there, behind a task for others.
+        sent && call.pushed_to(above.number).is_none()
     }
 
     /// Whether a worker below sleeps that is useful to the call.

@@ -375,8 +375,7 @@ impl LiveTree {
             return;
         };
         self.note_priority(slot);
-        let head = slot.head();
-        let mut call = Call::of_push(self, requester, head);
+        let mut call = Call::of_push(self, requester, slot);
         if let (Some(deferred), Some(worker)) = (deferred, requester)
             && self.can_execute(worker, slot)
         {

@@ -77,6 +77,10 @@ pub(super) struct TreeNode {
     pub(super) stores_any_number: bool,
     /// Whether the component refuses each task that all of its children refuse.
     pub(super) refuses_with_children: bool,
+    /// Whether the component answers a pull by having its parents push.
+    pub(super) pushes_on_pull: bool,
+    /// Whether tasks that it has are [fetched](super::LiveTree::fetch) for a component below that does so.
+    pub(super) fetches_below: bool,
     /// Whether it has room, and its children.
     pub(super) room: Room,
     pub(super) origin: Box<Origin>,
@@ -122,6 +126,8 @@ pub(super) struct TreeNode {
     /// What the component offers beyond the interface of all.
     pub(super) offered: Offered,
     pub(super) family: Option<Family>,
+    /// Of a component that pushes on pull: whether it refused the last task, and nobody below has reported room since.
+    is_blocked: AtomicBool,
     random: AtomicU64,
 }
 
@@ -153,6 +159,8 @@ pub(super) struct NodeParts {
     pub(super) end_is_noted: bool,
     pub(super) stores_any_number: bool,
     pub(super) refuses_with_children: bool,
+    pub(super) pushes_on_pull: bool,
+    pub(super) fetches_below: bool,
     pub(super) keeps_state: bool,
     pub(super) hears_tasks: bool,
     pub(super) newest_comes_back: bool,
@@ -210,6 +218,9 @@ impl TreeNode {
             end_is_noted: parts.end_is_noted,
             stores_any_number: parts.stores_any_number,
             refuses_with_children: parts.refuses_with_children,
+            pushes_on_pull: parts.pushes_on_pull,
+            is_blocked: AtomicBool::new(false),
+            fetches_below: parts.fetches_below,
             straight: None,
             straight_below: None,
             foresight: None,
@@ -219,6 +230,19 @@ impl TreeNode {
             newest_comes_back: parts.newest_comes_back,
             waits_at_home: parts.waits_at_home,
             random,
+        }
+    }
+
+    /// Whether the component, which pushes on pull, would refuse the next task too, as far as is known.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.is_blocked.load(Relaxed)
+    }
+
+    /// Notes that the component, which pushes on pull, has refused a task, or that it may take one.
+    pub(super) fn set_blocked(&self, is_blocked: bool) {
+        // Mostly that is known, and others read the line.
+        if self.is_blocked.load(Relaxed) != is_blocked {
+            self.is_blocked.store(is_blocked, Relaxed);
         }
     }
 

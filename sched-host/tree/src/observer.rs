@@ -143,10 +143,10 @@ impl Observed {
         self.observer.ready(tree.services.now().as_nanos(), by, id(slot));
     }
 
-    /// A push into `node` succeeded: the node stores the task, unless it passed the task on.
+    /// A push into `node` succeeded, or `node` reports work: it stores the task, unless it passed the task on.
     #[cold]
     pub(super) fn taken(&self, call: &Call<'_>, node: &TreeNode, slot: &Slot) {
-        if slot.phase() == Phase::InTree(node.number) {
+        if slot.phase() == Phase::InTree(node.number) && call.note_stored(slot, node.id) {
             let now = call.tree.services.now().as_nanos();
             self.observer.held(now, call.requester, id(slot), self.node(node));
         }

@@ -28,6 +28,20 @@ fn what_children_take_goes_down_at_once_and_they_take_turns() {
 }
 
 #[test]
+fn without_turns_the_first_child_gets_what_it_can_hold() {
+    let rig = Rig::build::<EagerPrio>(&[(IN_TURN, Value::Bool(false))]).workers(3);
+    let rig = (0..3).fold(rig, |rig, worker| rig.child(FakeChild::over([worker]).room(2)));
+    // Nor does it matter who asks.
+    rig.set_requester(Some(WorkerId(1)));
+    let tasks = rig.tasks(4);
+    for task in &tasks {
+        assert_eq!(rig.push(*task), Ok(()));
+    }
+    let got = [0, 1, 2].map(|child| rig.child_tasks(Child(child)));
+    assert_eq!(got, [vec![tasks[0], tasks[1]], vec![tasks[2], tasks[3]], vec![]]);
+}
+
+#[test]
 fn the_fastest_child_is_offered_a_task_first_whoever_asks() {
     let archs = [Arch::CPU, Arch::CUDA, Arch::CPU, Arch::CUDA];
     let rig = archs.into_iter().fold(eager_prio(), |rig, arch| rig.worker(arch, MemoryNode(0)));
