@@ -91,7 +91,7 @@ enum {
     MSCHED_PULLED_ONLY = 1 << 6,        /* tasks leave only when they are pulled */
     MSCHED_EMPTY_UNTIL_PUSHED = 1 << 7, /* before a first push, a pull only pulls from the parents */
     MSCHED_COMBINED = 1 << 8,           /* a leaf for combined workers */
-    MSCHED_PUSHES_ON_PULL = 1 << 9,     /* answers a pull by asking its parents to push */
+    MSCHED_PUSHES_ON_PULL = 1 << 9,     /* a pull asks the parents to push; so does the host when a task arrives */
     MSCHED_END_IS_NOTED = 1 << 10,      /* its end follows from `note_queued` */
     MSCHED_KEEPS_STATE = 1 << 11,       /* lives on when workers join or leave */
     MSCHED_HEARS_TASKS = 1 << 12,       /* `task_started` and `task_ended` are called */

@@ -285,7 +285,7 @@ fn the_verbose_list_says_what_the_scheduler_knows_of_components() {
         lies-of-waking (special-purpose, one child): Passes tasks on, and does not do what it declares.
           stores no tasks, may refuse a task that its children refuse, leaves tasks to be pulled by its workers, wants 2 tasks in a queue below
         lies-of-sorting (special-purpose, one child): Passes tasks on, and does not do what it declares.
-          stores no tasks, may refuse a task, has tasks pushed when it is pulled, wants 2 tasks in a queue below
+          stores no tasks, may refuse a task, has tasks pushed as they arrive and when it is pulled, wants 2 tasks in a queue below
       e.so: not a plugin: it is a library without the symbol `SCHED_PLUGIN_STAMP`, expected a plugin
 
     DIR/lib/sched/plugins (installed): there is no such folder

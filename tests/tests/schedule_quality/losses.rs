@@ -39,16 +39,26 @@ fn losses(machines: &[Machine], of: impl Fn(&Machine) -> Vec<Workload>) -> Vec<C
     )
 }
 
+/// The standard error of the mean of these values.
+fn standard_error(values: &[f64]) -> f64 {
+    let mean = mean(values.iter().copied());
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let count = values.len() as f64;
+    (squares / (count - 1.0).max(1.0) / count).sqrt()
+}
+
 /// Prints and returns the mean losses, if there are cases.
 fn means<'c>(what: &str, cases: impl Iterator<Item = &'c Case> + Clone) -> [f64; 2] {
     let of = |at: usize| mean(cases.clone().map(|(_, losses)| losses[at].share()));
     let disturbed = mean(cases.clone().map(|(_, [one, other])| (one.median / other.median).ln())).exp();
-    let (found, count) = ([of(0), of(1)], cases.clone().count());
+    let more: Vec<f64> = cases.clone().map(|(_, [one, other])| one.share() - other.share()).collect();
+    let (found, count, error) = ([of(0), of(1)], more.len(), 100.0 * standard_error(&more));
     let [one, other] = found.map(|loss| 100.0 * loss);
     if count > 0 {
         println!(
-            "{what:22}{count:4} cases: {ONE} loses {one:5.1} %, {OTHER} {other:5.1} %, and {ONE} then takes \
-             {disturbed:.3} times as long"
+            "{what:22}{count:4} cases: {ONE} loses {one:5.1} %, {OTHER} {other:5.1} %, {:.1} ± {error:.1} % more, and \
+             {ONE} then takes {disturbed:.3} times as long",
+            one - other
         );
     }
     found

@@ -154,7 +154,7 @@ fn traits(info: &ComponentInfo) -> String {
         traits.push("is for combined workers".to_owned());
     }
     if info.pushes_on_pull {
-        traits.push("has tasks pushed when it is pulled".to_owned());
+        traits.push("has tasks pushed as they arrive and when it is pulled".to_owned());
     }
     if info.keeps_state {
         traits.push("lives on when workers join or leave".to_owned());
