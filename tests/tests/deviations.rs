@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "the table is what the test is read for")]
 
 use sched_host::graph::generate::{cholesky, lu, qr};
+use sched_host::graph::{Task, TaskGraph};
 use sched_host::sim::platform::find;
 use sched_host::sim::{Noise, Platform};
 use sched_tests::loss::{Loss, SPREAD, makespan};
@@ -39,6 +40,20 @@ fn a_plan_moves_work_away_from_a_device_that_is_slower_than_its_models_say() {
     // One of three devices at half its speed leaves five sixths of what they do; who does not notice takes twice as
     // long.
     assert!((1.1..1.35).contains(&(learnt / undisturbed)), "{undisturbed} s, then {learnt} s");
+}
+
+/// A graph of which two tasks come to each worker.
+#[test]
+fn a_plan_of_few_tasks_moves_them_away_too() {
+    let platform = Arc::new(devices_apart());
+    let mut graph = TaskGraph::new("equal tasks");
+    let gemm = graph.add_kind("gemm");
+    (0..24).for_each(|_| _ = graph.add_task(Task { flops: 2.0 * (TILE as f64).powi(3), ..Task::new(gemm) }));
+    let (graph, registry) = (Arc::new(graph), stock::registry(Vec::new()));
+    let slower = Noise { bias: vec![("gpu1".to_owned(), 2.0)], ..Noise::default() };
+    let makespan = |noise| makespan(&graph, &platform, "tree-plan", &registry, noise);
+    let (undisturbed, learnt) = (makespan(Noise::default()), makespan(slower));
+    assert!((1.1..1.4).contains(&(learnt / undisturbed)), "{undisturbed} s, then {learnt} s");
 }
 
 #[test]

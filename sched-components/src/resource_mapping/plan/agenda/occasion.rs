@@ -45,11 +45,8 @@ impl Agenda {
     /// ended since the last time, and that takes no more than its share of time.
     pub(super) fn is_due_again(&mut self, now: u64, limits: Limits) -> bool {
         let left: usize = self.plan.iter().map(VecDeque::len).sum();
-        let ended = |share: usize| self.ended > (self.count / share).max(self.lanes.len());
-        if left <= self.lanes.len()
-            || !ended(REPAIRS)
-            || self.spent > limits.time * now.saturating_sub(self.began) as f64
-        {
+        let ended = |share: usize| self.ended > self.count / share;
+        if left == 0 || !ended(REPAIRS) || self.spent > limits.time * now.saturating_sub(self.began) as f64 {
             return false;
         }
         let is_late = self.late as f64 > LATE * self.length as f64 && ended(LATE_AFTER);
