@@ -292,8 +292,8 @@ impl Info {
     /// way to a queue or a worker: no component that [wakes workers](Self::wakes_workers) to pull may stand directly
     /// above them. (Since 1.1; ignored by an older host.)
     ///
-    /// The host has its parents push as soon as a component above [reports](crate::Node::children_can_pull) a task, even
-    /// while no worker sleeps: where the task goes is decided, and its data fetched, before a worker asks for it.
+    /// The host has its parents push as soon as a component above [reports](crate::Node::children_can_pull) a task,
+    /// even while no worker sleeps: where the task goes is decided, and its data fetched, before a worker asks for it.
     #[must_use]
     pub const fn pushes_on_pull(mut self) -> Info {
         self.pushes_on_pull = true;

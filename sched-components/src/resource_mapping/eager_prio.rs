@@ -42,8 +42,8 @@ pub struct EagerPrio {
 
 const IN_TURN: &str = "in-turn";
 
-const IN_TURN_DOC: &str = "equally fast children take turns, that of the worker that asks first; without, the first of the policy gets what it \
-     can hold, then the next, as in StarPU";
+const IN_TURN_DOC: &str = "equally fast children take turns, that of the worker that asks first; without, the first \
+     gets what it can hold, then the next, as in StarPU";
 
 impl Build for EagerPrio {
     const INFO: Info =

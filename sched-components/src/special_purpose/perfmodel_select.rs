@@ -21,8 +21,8 @@ const UNMEASURED: &str = "unmeasured";
 ///
 /// The component in a slot must accept pushed tasks, so it has queues, as in `eager { each "worker" { fifo … } }`. A
 /// pull is answered by asking the parents to push, and what arrives is sorted; if parents gave tasks to the puller
-/// directly, a worker that pulls through one slot would take tasks that belong in another. Tasks are sorted as soon as a
-/// parent has them ([`Info::pushes_on_pull`]).
+/// directly, a worker that pulls through one slot would take tasks that belong in another. Tasks are sorted as soon as
+/// a parent has them ([`Info::pushes_on_pull`]).
 ///
 /// Models are asked until they know the length of a kind of tasks (of a codelet and footprint), and then not again.
 ///

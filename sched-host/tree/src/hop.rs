@@ -202,8 +202,8 @@ impl LiveTree {
     }
 
     /// Reports work at `node` to one child, or to each in order, until a worker is woken, or to all. A leaf wakes its
-    /// worker. For a component that pushes when it is pulled, tasks are fetched instead, although nobody may sleep: where
-    /// a task goes, and that its data comes, should not wait until a worker asks for more.
+    /// worker. For a component that pushes when it is pulled, tasks are fetched instead, although nobody may sleep:
+    /// where a task goes, and that its data comes, should not wait until a worker asks for more.
     ///
     /// The (light) fence is one half of a pair: a thread that stored a task looks for sleepers *after* storing it, and
     /// a worker looks for tasks once more *after* it is marked as sleeping (`sched_sync::sleep` has the other half).
@@ -266,9 +266,9 @@ impl LiveTree {
     /// Has the parents of a node push to it what they have, in a call that pushes a task, when `above` reports work.
     /// Returns whether the task is gone.
     ///
-    /// Where one stays above, those that come later would too, until somebody below reports room. (That is a hint: if the
-    /// report was missed, a task waits until a worker pulls.) A parent that gets a task back, while others look for one, reports it again. Within the same call nothing is
-    /// fetched for the node then.
+    /// Once the node has refused a task, nothing is fetched until somebody below reports room. (That is a hint: if the
+    /// report was missed, a task waits until a worker pulls.) A parent that gets a task back, while others look for
+    /// one, reports it again; within the same call nothing is fetched for the node then.
     fn fetch(&self, call: &Call<'_>, above: &TreeNode, node: &TreeNode) -> bool {
         if node.is_blocked() {
             return false;
