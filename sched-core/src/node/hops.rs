@@ -57,6 +57,9 @@ impl Node<'_> {
 
     /// *Hop.* Tells each child in order that there is work here, until a worker is woken. Costs almost nothing while no
     /// worker sleeps.
+    ///
+    /// Where a component below [pushes on pull](crate::Info::pushes_on_pull), [`can_push`](crate::Component::can_push)
+    /// of this one may be called before it returns, and the task may be gone then; it returns true if it is.
     #[inline]
     pub fn children_can_pull(&self) -> bool {
         assert_none_held("children_can_pull");

@@ -401,7 +401,7 @@ fn nodes(
             end_is_noted: part.claims.end_is_noted && relies,
             stores_any_number: part.claims.stores_any_number,
             refuses_with_children: part.claims.forwards_push && !part.claims.stores && shared.is_none(),
-            pushes_on_pull: part.claims.pushes_on_pull,
+            pushes_on_pull: part.claims.pushes_on_pull && !parents.is_empty(),
             fetches_below: fetches_below[id],
             keeps_state: part.claims.keeps_state,
             hears_tasks: part.claims.hears_tasks,

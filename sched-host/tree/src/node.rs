@@ -77,7 +77,7 @@ pub(super) struct TreeNode {
     pub(super) stores_any_number: bool,
     /// Whether the component refuses each task that all of its children refuse.
     pub(super) refuses_with_children: bool,
-    /// Whether the component answers a pull by having its parents push.
+    /// Whether the component answers a pull by having its parents push, and has some.
     pub(super) pushes_on_pull: bool,
     /// Whether tasks that it has are [fetched](super::LiveTree::fetch) for a component below that does so.
     pub(super) fetches_below: bool,

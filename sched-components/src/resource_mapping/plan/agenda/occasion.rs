@@ -9,7 +9,7 @@ pub(super) const SHORT_PLAN: usize = 16;
 /// Change of expected lengths from which on the rest of a plan is planned again.
 const NEWS: f64 = 0.03;
 
-/// Maximum number of times that a plan is made again because of such changes.
+/// A plan is made again after such a share of its tasks has ended, at the earliest.
 const REPAIRS: usize = 32;
 
 /// Where kernels deviate, the rest is planned again after such a share of the tasks has ended, even without changes:
