@@ -14,8 +14,15 @@
 //!
 //! **Rows and columns** follow from the submitted tasks, so nobody states them: a tile that some task computes from
 //! itself alone is on the diagonal; a tile is in the column of the diagonal tile that it is computed from, and in the
-//! row of the diagonal tile that is computed from it. This holds for the factorisations of Cholesky and LU (where a
-//! tile above the diagonal is placed like the one below it). Other data is dealt to the owners in turn.
+//! row of the diagonal tile that is computed from it, or the other way round. Two tiles that were computed from one
+//! diagonal tile, and of which a task makes a product, are on opposite sides of the diagonal, as in LU, unless that is
+//! contradictory, as in a Cholesky factorisation. Which side is which cannot be known, and makes no difference.
+//!
+//! **Written together.** Where most tasks write several tiles, as those of a QR factorisation write two of one column,
+//! tiles that are written together have one owner, or every such task would move one of them. These groups are dealt to
+//! the owners in turn, if there is one for each.
+//!
+//! Other data is dealt to the owners in turn.
 //!
 //! **The slow kernels.** A task that owners execute less than `least-speedup` times as fast as another worker, such as
 //! the factorisation of a diagonal tile, may go to any worker of other memory nodes too, whichever completes it first.

@@ -1,20 +1,12 @@
 //! Who owns a piece of data: the memory node where every task that writes it is executed.
 
-use sched_core::{MemoryNode, Node, Submitted, SubmittedTask, WorkerId};
-use std::collections::HashMap;
+mod groups;
+mod sides;
+mod tiles;
 
-/// What is known of the place of a tile in its matrix.
-#[derive(Clone, Default, Debug)]
-struct Tile {
-    /// Its number on the diagonal.
-    diagonal: Option<u32>,
-    /// The diagonal tile that it is computed from, in whose row or column it is.
-    before: Option<u32>,
-    /// The diagonal tile that is computed from it.
-    after: Option<u32>,
-    /// While its place is unknown: the tiles that it was computed from.
-    fed_by: Vec<u64>,
-}
+use groups::Groups;
+use sched_core::{MemoryNode, Node, Submitted, SubmittedTask, WorkerId};
+use tiles::Tiles;
 
 /// A worker, and the lengths of all tasks on it.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +32,11 @@ pub(crate) struct Owners {
     seen: u64,
     /// Number of tasks seen.
     count: u64,
-    tiles: HashMap<u64, Tile>,
-    diagonals: u32,
+    tiles: Tiles,
+    groups: Groups,
+    /// Number of tasks seen that write something, and of those that write more than one piece of data.
+    writing: u64,
+    joining: u64,
     hands: Vec<Hand>,
     /// Whether workers joined or left since tasks were seen.
     has_other_workers: bool,
@@ -89,9 +84,16 @@ impl Owners {
         self.count += 1;
         self.measure(submitted, sequence);
         let Some(written) = written(submitted, sequence, task) else { return };
-        let accesses = submitted.accesses(sequence, task);
-        let read: Vec<u64> = accesses.filter(|access| access.reads).map(|access| access.data).collect();
-        self.note(written, read.into_iter().filter(|data| *data != written));
+        let accesses = || submitted.accesses(sequence, task);
+        self.note_written(accesses().filter(|access| access.writes).map(|access| access.data));
+        let read = accesses().filter(|access| access.reads && access.data != written);
+        self.tiles.note(written, read.map(|access| access.data));
+    }
+
+    /// Takes note of what one task writes.
+    fn note_written(&mut self, data: impl Iterator<Item = u64>) {
+        self.writing += 1;
+        self.joining += u64::from(self.groups.note(data) > 1);
     }
 
     /// Adds the length of a task on each worker.
@@ -103,33 +105,10 @@ impl Owners {
         }
     }
 
-    /// Notes that a task computes the tile `written` from itself and from the tiles `read`.
-    fn note(&mut self, written: u64, read: impl Iterator<Item = u64>) {
-        let mut read = read.peekable();
-        let mut tile = self.tiles.remove(&written).unwrap_or_default();
-        if tile.diagonal.is_none() && tile.before.is_none() {
-            if read.peek().is_none() {
-                tile.diagonal = Some(self.diagonals);
-                for fed in std::mem::take(&mut tile.fed_by) {
-                    self.tiles.entry(fed).or_default().after.get_or_insert(self.diagonals);
-                }
-                self.diagonals += 1;
-            } else {
-                for data in read {
-                    tile.before = tile.before.or_else(|| self.tiles.get(&data)?.diagonal);
-                    tile.fed_by.push(data);
-                }
-                if tile.before.is_some() {
-                    tile.fed_by = Vec::new();
-                }
-            }
-        }
-        self.tiles.insert(written, tile);
-    }
-
     /// Places the memory nodes whose workers are fast in a grid, faster ones more than once.
     fn lay_grid(&mut self) {
         self.grid_of = self.count;
+        self.groups.renumber();
         let mut rates: Vec<(MemoryNode, f64)> = Vec::new();
         for hand in self.hands.iter().filter(|hand| hand.sum > 0.0) {
             let rate = hand.count / hand.sum;
@@ -160,17 +139,16 @@ impl Owners {
         self.of_data(written(submitted, sequence, submitted.task(sequence)?)?)
     }
 
+    /// Whether data that is written together belongs together: that is most of the data, and in enough groups.
+    fn are_grouped(&self) -> bool {
+        2 * self.joining > self.writing && self.groups.count() >= self.grid.len()
+    }
+
     fn of_data(&self, data: u64) -> Option<MemoryNode> {
         // Without any expected lengths nobody is known to be fast.
         let rows = self.grid.len().checked_div(self.columns).filter(|rows| *rows > 0)?;
-        // Data that is written from nothing everywhere has no diagonal.
-        let has_diagonal = u64::from(self.diagonals).pow(2) <= 4 * self.tiles.len() as u64 + 16;
-        let place = self.tiles.get(&data).filter(|_| has_diagonal).and_then(|tile| match tile {
-            Tile { diagonal: Some(number), .. } => Some((*number, *number)),
-            Tile { before: Some(before), after, .. } => Some((after.unwrap_or(self.diagonals), *before)),
-            _ => None,
-        });
-        let at = match place {
+        let at = match self.tiles.place(data) {
+            _ if self.are_grouped() => self.groups.number(data)? % self.grid.len(),
             Some((row, column)) => (row as usize % rows) * self.columns + column as usize % self.columns,
             None => (data % self.grid.len() as u64) as usize,
         };
@@ -202,14 +180,14 @@ mod tests {
     fn the_tiles_of_a_factorisation_are_dealt_by_row_and_column() {
         let (tiles, mut owners) = (6, on(4));
         for k in 0..tiles {
-            owners.note(at(k, k), std::iter::empty());
+            owners.tiles.note(at(k, k), std::iter::empty());
             for i in k + 1..tiles {
-                owners.note(at(i, k), [at(k, k)].into_iter());
+                owners.tiles.note(at(i, k), [at(k, k)].into_iter());
             }
             for i in k + 1..tiles {
-                owners.note(at(i, i), [at(i, k)].into_iter());
+                owners.tiles.note(at(i, i), [at(i, k)].into_iter());
                 for j in i + 1..tiles {
-                    owners.note(at(j, i), [at(j, k), at(i, k)].into_iter());
+                    owners.tiles.note(at(j, i), [at(j, k), at(i, k)].into_iter());
                 }
             }
         }
@@ -220,9 +198,30 @@ mod tests {
     }
 
     #[test]
+    fn tiles_that_are_written_together_have_one_owner() {
+        // QR: a task writes two tiles of a column.
+        let (tiles, mut owners) = (7, on(3));
+        for k in 0..tiles {
+            owners.note_written([at(k, k)].into_iter());
+            (k + 1..tiles).for_each(|j| owners.note_written([at(k, j)].into_iter()));
+            for i in k + 1..tiles {
+                (k..tiles).for_each(|j| owners.note_written([at(k, j), at(i, j)].into_iter()));
+            }
+        }
+        owners.lay_grid();
+        for (row, column) in (0..tiles).flat_map(|row| (0..tiles).map(move |column| (row, column))) {
+            assert_eq!(owners.of_data(at(row, column)), Some(MemoryNode(column as u32 % 3)), "{row}, {column}");
+        }
+        // Of too few groups not every owner would get one.
+        let (mut few, data) = (on(3), || [5, 6].into_iter());
+        few.note_written(data());
+        assert_eq!([5, 6].map(|data| few.of_data(data)), [2, 0].map(|memory| Some(MemoryNode(memory))));
+    }
+
+    #[test]
     fn data_without_a_diagonal_is_dealt_in_turn_and_fast_memories_own_more() {
         let mut owners = on(3);
-        (0..100).for_each(|data| owners.note(data, std::iter::empty()));
+        (0..100).for_each(|data| owners.tiles.note(data, std::iter::empty()));
         assert_eq!([0, 1, 2, 3].map(|data| owners.of_data(data)), [0, 1, 2, 0].map(|memory| Some(MemoryNode(memory))));
         let hand = |memory, sum| Hand { worker: WorkerId(memory), memory: MemoryNode(memory), sum, count: 1.0 };
         owners.hands = vec![hand(0, 100.0), hand(1, 10.0), hand(2, 20.0)];
@@ -234,7 +233,7 @@ mod tests {
     #[test]
     fn without_expected_lengths_nobody_owns_data() {
         let mut owners = on(2);
-        (0..10).for_each(|data| owners.note(data, std::iter::empty()));
+        (0..10).for_each(|data| owners.tiles.note(data, std::iter::empty()));
         owners.hands.iter_mut().for_each(|hand| hand.sum = 0.0);
         owners.lay_grid();
         assert_eq!(owners.of_data(3), None);

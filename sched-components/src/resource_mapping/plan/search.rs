@@ -21,7 +21,7 @@ use variation::Variation;
 const ON_KINDS: f64 = 0.8;
 
 /// How much longer a task may take away from the owner of its data, if it leaves.
-const STAYS: [f64; 3] = [0.0, 4.0, 12.0];
+const STAYS: [f64; 4] = [0.0, 4.0, 12.0, f64::INFINITY];
 
 /// How a plan begins, before preferences for kinds of tasks.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -48,7 +48,7 @@ const fn at_once(shares: bool, haul: f64, owned: Option<f64>) -> Start {
 const LISTED: Start = Start { at_once: false, shares: false, evicts: false, late: true, haul: 0.0, owned: None };
 
 /// The first plans: those of HEFT, of a dispatcher that knows the links, and of the owners of the data.
-const STARTS: [Start; 11] = [
+const STARTS: [Start; 12] = [
     ahead(0.0, None),
     at_once(false, 0.0, None),
     ahead(1.0, None),
@@ -60,6 +60,7 @@ const STARTS: [Start; 11] = [
     ahead(0.0, Some(STAYS[1])),
     at_once(false, 0.0, Some(STAYS[2])),
     at_once(true, 1.0, Some(STAYS[1])),
+    at_once(true, 1.0, Some(STAYS[3])),
 ];
 
 /// What a good plan went by, for the next one.
