@@ -1,5 +1,6 @@
 //! What becomes of a plan: an execution in which transfers share links, event by event.
 
+mod allocations;
 mod dispatch;
 mod evictions;
 mod realise;
@@ -9,6 +10,7 @@ use super::network::Traffic;
 use super::outlook::{NEVER, Outlook};
 use super::replicas::Replicas;
 use super::schedule::{Schedule, Scratch, comparable, refill};
+use allocations::Owed;
 use evictions::Takings;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,6 +24,8 @@ enum Event {
     Fetch { task: usize },
     /// The memory for data is allocated, and its transfer from another memory is requested.
     Request { place: usize, from: usize },
+    /// A worker begins a task, and takes the next one.
+    Take { lane: usize },
 }
 
 /// An event among those to come: the least is the next. At one time, tasks end before transfers are requested, and
@@ -35,9 +39,10 @@ struct Entry {
     from: u32,
 }
 
-/// What goes first at one time: ends, then requests, then all else.
+/// What goes first at one time: ends, then requests, then what workers take, then all else.
 const END: u64 = 0;
 const REQUEST: u64 = 1;
+const TAKE: u64 = 2;
 
 impl Entry {
     fn new(at: u64, order: u64, what: usize, from: usize) -> Entry {
@@ -53,8 +58,12 @@ impl Entry {
         Entry::new(at, REQUEST, place, from)
     }
 
+    fn take(at: u64, lane: usize) -> Entry {
+        Entry::new(at, TAKE, lane, 0)
+    }
+
     fn fetch(at: u64, key: f64, task: usize) -> Entry {
-        Entry::new(at, (!comparable(key)).max(REQUEST + 1), task, 0)
+        Entry::new(at, (!comparable(key)).max(TAKE + 1), task, 0)
     }
 
     fn at(self) -> u64 {
@@ -66,6 +75,7 @@ impl Entry {
         match self.when as u64 {
             END => Event::End { task: what },
             REQUEST => Event::Request { place: what, from },
+            TAKE => Event::Take { lane: what },
             _ => Event::Fetch { task: what },
         }
     }
@@ -122,6 +132,12 @@ pub(super) struct Execution {
     missing: Vec<u32>,
     /// When the memory for the data of each task is allocated.
     memory: Vec<u64>,
+    /// By task: the memory that it gets when a worker takes it; and the nanoseconds of these allocations.
+    owed: Vec<Option<Owed>>,
+    promised: u64,
+    /// By lane: when it began its last task, and until when it waits to take the next one.
+    began: Vec<u64>,
+    due: Vec<u64>,
     /// Places where something has just arrived, and tasks that wait for nothing more.
     arrived: Vec<u32>,
     complete: Vec<u32>,
@@ -163,8 +179,9 @@ impl Schedule {
                 Event::Fetch { task } => {
                     let lane = self.lanes[task];
                     scratch.bring(outlook, task, outlook.lanes[lane].memory, at);
-                    self.advance(outlook, scratch, lane);
+                    self.advance(outlook, scratch, lane, at);
                 }
+                Event::Take { lane } => self.advance(outlook, scratch, lane, at),
                 Event::Request { .. } => {}
             }
             if scratch.execution.is_late || scratch.stop.is_set() {
@@ -191,15 +208,19 @@ impl Schedule {
     }
 
     /// Begins the tasks of a lane in their order, as far as it is known when their data is there.
-    fn advance(&mut self, outlook: &Outlook, scratch: &mut Scratch, lane: usize) {
+    fn advance(&mut self, outlook: &Outlook, scratch: &mut Scratch, lane: usize, now: u64) {
         let Scratch { execution, free, .. } = scratch;
         while let Some(task) = execution.queues[lane].get(execution.heads[lane]).copied() {
             if execution.arrivals[task] == NEVER {
                 break;
             }
+            if !execution.take(outlook, task, lane, now) {
+                break;
+            }
             execution.heads[lane] += 1;
             let (start, length) = (execution.arrivals[task].max(free[lane]), execution.lengths[task]);
             free[lane] = self.start(outlook, execution, task, start, length);
+            execution.began[lane] = start;
             execution.left[lane] = execution.left[lane].saturating_sub(length);
             execution.is_late |= free[lane].saturating_add(execution.left[lane]) > execution.most;
         }
@@ -225,6 +246,7 @@ impl Schedule {
         execution.absent.resize_with(lanes, Vec::new);
         execution.absent.iter_mut().for_each(Vec::clear);
         refill(&mut execution.heads, lanes, 0);
+        execution.begin_allocations(outlook);
         refill(&mut execution.backlog, lanes, 0);
         refill(&mut execution.busy, lanes, false);
     }
@@ -331,8 +353,9 @@ impl Scratch {
             } else {
                 now
             };
-            if !self.execution.allocated[place] {
-                self.execution.allocated[place] = true;
+            if self.execution.waits_to_be_taken(outlook, used, to) {
+                self.execution.owe(outlook, task, to, now);
+            } else if !std::mem::replace(&mut self.execution.allocated[place], true) {
                 at = outlook.network.allocate(&mut self.execution.traffic, to, now);
             }
             if used.reads && self.copies[place] == NEVER {

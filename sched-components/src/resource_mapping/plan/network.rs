@@ -171,6 +171,11 @@ impl Network {
         traffic.allocation
     }
 
+    /// Nanoseconds of an allocation.
+    pub(super) fn allocation(&self, to: usize) -> u64 {
+        self.allocations.get(to).copied().unwrap_or_default()
+    }
+
     /// When memory is allocated that was requested before `at`: a transfer that is requested then begins no earlier.
     pub(super) fn allocated(&self, traffic: &Traffic, to: usize, at: u64) -> u64 {
         if self.allocations[to] == 0 { at } else { at.max(traffic.allocation) }

@@ -246,6 +246,11 @@ impl Outlook {
         self.is_close && self.memories > 1 && self.network.is_known()
     }
 
+    /// Whether memory takes time to be allocated anywhere.
+    pub(super) fn allocates(&self) -> bool {
+        (0..self.memories).any(|memory| self.network.allocation(memory) > 0)
+    }
+
     /// Whether data is owned by different memories.
     pub(super) fn has_owners(&self) -> bool {
         let mut owners = self.owners.iter().flatten().map(|(owner, _)| owner);

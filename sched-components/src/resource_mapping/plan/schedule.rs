@@ -40,6 +40,8 @@ pub(super) struct Taste {
     pub(super) evicts: bool,
     /// Whether free lanes choose, where they are equal ([`list`](Schedule::list)) and tasks do not choose `at_once`.
     pub(super) late: bool,
+    /// Whether tasks that choose at once choose as if memory were allocated in no time.
+    pub(super) hasty: bool,
 }
 
 /// What one task prefers.

@@ -30,22 +30,23 @@ struct Start {
     shares: bool,
     evicts: bool,
     late: bool,
+    hasty: bool,
     haul: f64,
     owned: Option<f64>,
 }
 
 /// A plan by HEFT.
 const fn ahead(haul: f64, owned: Option<f64>) -> Start {
-    Start { at_once: false, shares: false, evicts: false, late: false, haul, owned }
+    Start { at_once: false, shares: false, evicts: false, late: false, hasty: false, haul, owned }
 }
 
 /// A plan by a dispatcher that knows the links.
 const fn at_once(shares: bool, haul: f64, owned: Option<f64>) -> Start {
-    Start { at_once: true, shares, evicts: false, late: false, haul, owned }
+    Start { at_once: true, shares, evicts: false, late: false, hasty: false, haul, owned }
 }
 
 /// A plan by list scheduling.
-const LISTED: Start = Start { at_once: false, shares: false, evicts: false, late: true, haul: 0.0, owned: None };
+const LISTED: Start = Start { late: true, ..ahead(0.0, None) };
 
 /// The first plans: those of HEFT, of a dispatcher that knows the links, and of the owners of the data.
 const STARTS: [Start; 12] = [
@@ -126,7 +127,7 @@ impl<'a> Search<'a> {
 
     /// Starts from the habits that were good before, if there are any, and from those of several policies: all of them
     /// if at least half of the tasks are new, whose share is `fresh`. Those that know what is evicted come last; of
-    /// these it is one if fewer are new, and none if no task is. Makes at least one try, and goes on while `goes_on`
+    /// these it is one if fewer are new, and none if no task is; then those by tasks that choose hastily. Makes at least one try, and goes on while `goes_on`
     /// says so of the length of the best plan.
     pub(super) fn begin(&mut self, before: &Habits, fresh: f64, goes_on: impl Fn(u64) -> bool) {
         let count = ((STARTS.len() as f64 * 2.0 * fresh).ceil() as usize).max(2);
@@ -140,6 +141,9 @@ impl<'a> Search<'a> {
         let all = first.chain(STARTS.iter().take(count).map(fresh));
         let evicts = |start: &Start| fresh(&Start { evicts: true, ..*start });
         let all = all.chain(STARTS.iter().filter(|start| start.shares).take(evicting).map(evicts));
+        let hasty = |start: &Start| fresh(&Start { hasty: true, ..*start });
+        let allocates = self.standing.outlook.allocates();
+        let all = all.chain(STARTS.iter().filter(|start| start.at_once && allocates).take(count).map(hasty));
         let all: Vec<Habits> = all.filter(|habits| habits.start.owned.is_none() || has_owners).collect();
         let ranks = self.basis.ranks.len();
         let (most, mut number) = (self.most(), 0);
@@ -169,8 +173,8 @@ impl<'a> Search<'a> {
 
     /// The best plan, and the habits that led to it.
     pub(super) fn finish(self) -> (Schedule, Habits) {
-        let Taste { at_once, shares, evicts, late, haul, owned, by_kind, .. } = self.taste;
-        (self.standing.best, Habits { start: Start { at_once, shares, evicts, late, haul, owned }, by_kind })
+        let Taste { at_once, shares, evicts, late, hasty, haul, owned, by_kind, .. } = self.taste;
+        (self.standing.best, Habits { start: Start { at_once, shares, evicts, late, hasty, haul, owned }, by_kind })
     }
 
     /// Makes `tries` tries.

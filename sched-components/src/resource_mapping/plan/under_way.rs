@@ -2,7 +2,7 @@
 
 use super::flows::Flows;
 use super::network::{Network, Traffic};
-use sched_core::{MemoryNode, Node, Submitted};
+use sched_core::{DataAccess, MemoryNode, Node, Submitted};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -207,7 +207,9 @@ impl UnderWay {
         }
         let Some(task) = submitted.task(sequence) else { return (latest, memory) };
         self.run(now);
-        for access in submitted.accesses(sequence, task).filter(|access| access.reads || access.writes) {
+        // What is written and not read gets memory when a worker takes the task.
+        let uses = |access: &DataAccess| access.reads || (access.writes && is_sent);
+        for access in submitted.accesses(sequence, task).filter(uses) {
             let has_copy = |memory: usize| submitted.has_copy(access.data, MemoryNode(memory as u32));
             let is_there = has_copy(to);
             if !is_there

@@ -70,6 +70,7 @@ impl Schedule {
                     }
                 }
                 Next::Event(at, Event::Fetch { task }) => self.place(outlook, taste, scratch, task, at),
+                Next::Event(_, Event::Take { .. }) => {}
                 Next::Event(at, Event::Request { place, from }) => scratch.request(outlook, place, from, at),
             }
         }
@@ -110,7 +111,7 @@ impl Schedule {
         for task in &complete {
             let lane = self.lanes[*task as usize];
             if scratch.execution.replicas.limits(outlook.lanes[lane].memory) {
-                self.advance(outlook, scratch, lane);
+                self.advance(outlook, scratch, lane, now);
                 continue;
             }
             let Execution { absent, coming, arrivals, .. } = &mut scratch.execution;
@@ -142,7 +143,8 @@ impl Schedule {
         let task = task as usize;
         execution.backlog[lane] -= length;
         execution.busy[lane] = true;
-        let start = execution.arrivals[task].max(now);
+        let start = execution.arrivals[task].max(now).max(execution.taken(outlook, task, lane));
+        execution.began[lane] = start;
         free[lane] = self.start(outlook, execution, task, start, length);
     }
 }
@@ -224,6 +226,8 @@ impl Scratch {
         let memories = outlook.memories;
         let asks = taste.shares && outlook.has_links();
         let (mut latest, mut haul) = (now, 0);
+        let memory = if taste.hasty { now } else { self.execution.memory_at(outlook, task, to, now) };
+        latest = latest.max(memory);
         for used in outlook.uses(task).iter().filter(|used| used.reads) {
             let place = used.data * memories + to;
             let copy = self.copies[place];
@@ -233,7 +237,7 @@ impl Scratch {
                 latest = latest.max(self.execution.expected[place]);
             } else if let Some(from) = self.source(outlook, used.data, to, now) {
                 let length = outlook.transfer(used.data, from, to);
-                let at = now.max(self.copies[used.data * memories + from]);
+                let at = memory.max(self.copies[used.data * memories + from]);
                 latest = latest.max(outlook.network.end(&self.execution.traffic, from, to, at, length));
                 haul += length;
             }

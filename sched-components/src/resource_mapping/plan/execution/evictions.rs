@@ -103,7 +103,7 @@ impl Schedule {
     fn give(&mut self, outlook: &Outlook, scratch: &mut Scratch, memory: usize, now: u64) {
         let Some(task) = scratch.execution.takings.waiting[memory].pop_front() else { return };
         scratch.ask(outlook, task as usize, memory, now);
-        self.advance(outlook, scratch, self.lanes[task as usize]);
+        self.advance(outlook, scratch, self.lanes[task as usize], now);
     }
 
     /// Ends the uses of a task that has ended, and lets its worker take the next one.

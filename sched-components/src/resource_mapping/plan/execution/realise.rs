@@ -68,9 +68,12 @@ impl Schedule {
                 }
                 Next::Event(at, Event::Fetch { task }) if limits(task) => self.come(outlook, plan, scratch, task, at),
                 Next::Event(at, Event::Fetch { task }) => {
-                    scratch.ask(outlook, task, outlook.lanes[self.lanes[task]].memory, at);
-                    self.advance(outlook, scratch, self.lanes[task]);
+                    let lane = self.lanes[task];
+                    scratch.ask(outlook, task, outlook.lanes[lane].memory, at);
+                    scratch.execution.take_ahead(outlook, task, lane, at);
+                    self.advance(outlook, scratch, lane, at);
                 }
+                Next::Event(at, Event::Take { lane }) => self.advance(outlook, scratch, lane, at),
                 Next::Event(at, Event::Request { place, from }) => scratch.request(outlook, place, from, at),
             }
         }
@@ -81,7 +84,7 @@ impl Schedule {
         let mut complete = std::mem::take(&mut scratch.execution.complete);
         scratch.receive(outlook, now, &mut complete);
         for task in complete.drain(..) {
-            self.advance(outlook, scratch, self.lanes[task as usize]);
+            self.advance(outlook, scratch, self.lanes[task as usize], now);
         }
         scratch.execution.complete = complete;
     }
@@ -168,8 +171,9 @@ impl Scratch {
         let mut allocated = now;
         for used in outlook.uses(task) {
             let place = used.data * memories + to;
-            if !self.execution.allocated[place] {
-                self.execution.allocated[place] = true;
+            if self.execution.waits_to_be_taken(outlook, used, to) {
+                self.execution.owe(outlook, task, to, now);
+            } else if !std::mem::replace(&mut self.execution.allocated[place], true) {
                 allocated = outlook.network.allocate(&mut self.execution.traffic, to, now);
             }
             if !used.reads || self.copies[place] != NEVER {

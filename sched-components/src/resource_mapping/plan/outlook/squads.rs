@@ -165,7 +165,8 @@ mod tests {
                 at_once,
                 shares: false,
                 evicts: false,
-        late: false,
+                hasty: false,
+                late: false,
             };
             let plan = |outlook: &Outlook| {
                 let (mut plan, mut scratch) = (Schedule::default(), Scratch::default());

@@ -1,3 +1,4 @@
+mod allocations;
 mod limits;
 
 use super::super::coming::Coming;
@@ -57,6 +58,7 @@ fn a_task_keeps_its_lane_although_it_is_not_to_leave_the_owner_of_its_data_any_m
         at_once: false,
         shares: false,
         evicts: false,
+        hasty: false,
         late: false,
     };
     let place = |owned, fixed: Option<&[usize]>| {
@@ -168,6 +170,7 @@ proptest! {
             at_once: false,
             shares: false,
             evicts: false,
+            hasty: false,
             late: true,
         };
         let mut plan = Schedule::default();

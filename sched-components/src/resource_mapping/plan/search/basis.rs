@@ -34,10 +34,10 @@ impl<'a> Basis<'a> {
         let outlook = self.outlook;
         let mut by_kind = vec![0.0; outlook.count_kinds * outlook.classes];
         by_kind.iter_mut().zip(&habits.by_kind).for_each(|(liking, before)| *liking = *before);
-        let Start { at_once, shares, evicts, late, haul, owned } = habits.start;
+        let Start { at_once, shares, evicts, late, hasty, haul, owned } = habits.start;
         // Lanes that were equal may not be so any more.
         let late = late && self.is_uniform;
         let by_task = vec![0.0; outlook.len() * outlook.classes];
-        Taste { keys: self.ranks[rank].clone(), by_kind, by_task, owned, haul, at_once, shares, evicts, late }
+        Taste { keys: self.ranks[rank].clone(), by_kind, by_task, owned, haul, at_once, shares, evicts, late, hasty }
     }
 }

@@ -25,6 +25,9 @@ const MOVED: [f64; 3] = [1.0, 0.1, 0.02];
 /// data fits into a memory.
 const WITH_EVICTIONS: f64 = 0.2;
 
+/// Probability that tasks choose hastily where they did not, or the other way round, where allocations take time.
+const HASTY: f64 = 0.2;
+
 /// See the [module](self).
 pub(super) struct Variation<'a> {
     pub(super) basis: &'a Basis<'a>,
@@ -71,6 +74,9 @@ impl Variation<'_> {
         }
         if taste.at_once && self.standing.outlook.has_links() && dice.chance(0.3) {
             taste.shares = !taste.shares;
+        }
+        if taste.at_once && self.standing.outlook.allocates() && dice.chance(HASTY) {
+            taste.hasty = !taste.hasty;
         }
         for _ in 0..=dice.below(3) {
             let at = dice.below(taste.by_kind.len());

@@ -7,16 +7,24 @@ use std::time::Duration;
 /// Bytes of each piece of data, each of which takes as many nanoseconds on its way from or to a device.
 const BYTES: u64 = 10;
 
-/// Main memory and two devices of this capacity, a lane for each of the three, and tasks of this length behind these,
-/// with these accesses to that number of pieces of data.
-fn devices(length: u64, before: &[Vec<usize>], uses: &[Vec<Use>], data: usize, capacity: u64) -> Outlook {
+/// Main memory and two devices of this capacity, where an allocation takes so long, a lane for each of the three, and
+/// tasks of this length behind these, with these accesses to that number of pieces of data.
+pub(super) fn devices(
+    length: u64,
+    before: &[Vec<usize>],
+    uses: &[Vec<Use>],
+    data: usize,
+    capacity: u64,
+    allocation: u64,
+) -> Outlook {
     let (count, memories) = (before.len(), 3);
     let mut outlook = graph(&vec![vec![length; memories]; count], before, &[NOW; 3]);
     outlook.memories = memories;
     outlook.lanes.iter_mut().enumerate().for_each(|(number, lane)| lane.memory = number);
     let route = |(from, to): (u32, u32)| {
         let links = if from == to { vec![] } else { vec![Passage { link: from * 3 + to, per_byte: 1.0 }] };
-        Route { links, allocation: Duration::ZERO, ..Route::default() }
+        let allocation = Duration::from_nanos(if to == 0 { 0 } else { allocation });
+        Route { links, allocation, ..Route::default() }
     };
     let pairs = || (0..3).flat_map(|from| (0..3).map(move |to| (from, to)));
     outlook.network = Arc::new(Network::over(memories, &pairs().map(route).collect::<Vec<_>>()));
@@ -47,7 +55,7 @@ fn on_one_device(read: &[usize], writes: bool, capacity: u64) -> Vec<(u64, u64)>
     let access =
         |(number, data): (usize, &usize)| vec![Use { data: *data, reads: true, writes: writes && number == 0 }];
     let uses: Vec<Vec<Use>> = read.iter().enumerate().map(access).collect();
-    let outlook = devices(5, &vec![vec![]; read.len()], &uses, 3, capacity);
+    let outlook = devices(5, &vec![vec![]; read.len()], &uses, 3, capacity, 0);
     let plan = Schedule {
         lanes: vec![1; read.len()],
         starts: (NOW..).take(read.len()).collect(),
@@ -89,13 +97,14 @@ proptest! {
         keys in prop::collection::vec(0..50_u8, 40),
         capacity in 0..60_u64,
         length in 1..30_u64,
-        evicts: bool,
+        allocation in 0..9_u64,
+        [evicts, hasty]: [bool; 2],
     ) {
         let count = accesses.len();
         let before = &before(&follows)[..count];
         let access = |(data, reads, writes): &(usize, bool, bool)| Use { data: *data, reads: *reads, writes: *writes };
         let uses: Vec<Vec<Use>> = accesses.iter().map(|uses| uses.iter().map(access).collect()).collect();
-        let outlook = devices(length, before, &uses, 6, capacity);
+        let outlook = devices(length, before, &uses, 6, capacity, allocation);
         let mut scratch = Scratch::default();
         let taste = Taste {
             keys: keys[..count].iter().map(|key| f64::from(*key)).collect(),
@@ -106,6 +115,7 @@ proptest! {
             at_once: true,
             shares: true,
             evicts,
+            hasty,
             late: false,
         };
         let mut dispatched = Schedule::default();
