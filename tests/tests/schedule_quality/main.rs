@@ -4,6 +4,7 @@
 
 mod losses;
 mod machines;
+mod patterns;
 mod workloads;
 
 use machines::Machine;
@@ -238,6 +239,20 @@ fn the_table_of_unseen_cases() {
     let of = |machine: &Machine| workloads::unseen(&data, machine, &[5, 6, 10, 14, 18, 24, 28]);
     let rows = rows(&data, &machines, of, &[""]);
     judge(&machines, &rows);
+    assert_ahead(&rows);
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test --release -p sched-tests --test schedule_quality -- --ignored --nocapture"]
+fn the_table_of_patterns() {
+    let Some(data) = reference_folder() else { return };
+    let machines: Vec<Machine> = machines::all(&data).into_iter().chain(machines::unseen(&data)).collect();
+    let rows = rows(&data, &machines, |_| patterns::all(), &[""]);
+    judge(&machines, &rows);
+    assert_ahead(&rows);
+}
+
+fn assert_ahead(rows: &[Row]) {
     let (most, share) = UNSEEN;
     let to_other = mean(rows.iter().map(Row::to_other));
     assert!(to_other <= most, "{to_other} times the best of all others");
