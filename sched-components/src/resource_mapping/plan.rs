@@ -128,6 +128,7 @@ mod execution;
 mod experience;
 mod flows;
 mod idle;
+mod kinds;
 mod list;
 mod network;
 mod outlook;

@@ -8,6 +8,7 @@ use super::burst::Burst;
 use super::coming::Coming;
 use super::dice::Dice;
 use super::experience::Experience;
+use super::kinds::Kinds;
 use super::outlook::{Lane, Outlook, Sent, View};
 use super::schedule::Schedule;
 use super::search::{Habits, Search};
@@ -50,9 +51,6 @@ const MOST_MORE: f64 = 4.0;
 
 /// Accesses and dependencies of a task from which on it counts as more than one: a plan looks at each of them.
 const LINKS: f64 = 8.0;
-
-/// Maximum number of known kinds; beyond it they are discarded. Measured lengths change all the time.
-const MOST_KINDS: usize = 4096;
 
 /// Plans that are tried where a plan is made [again](Occasion::Again), as a share of those for new tasks.
 const REPAIR: f64 = 0.2;
@@ -117,8 +115,8 @@ pub(super) struct Agenda {
     pub(super) full: Vec<bool>,
     /// When each lane was last seen busy.
     busy: Vec<u64>,
-    /// Kinds of tasks by their lengths; and what the last plan went by.
-    kinds: BTreeMap<Vec<u64>, usize>,
+    kinds: Kinds,
+    /// What the last plan went by.
     habits: Habits,
     experience: Experience,
     /// Whether `experience` may have grown since it was last asked for news.
@@ -261,8 +259,8 @@ impl Agenda {
         limits: Limits,
         occasion: Occasion,
     ) {
-        if self.kinds.len() > MOST_KINDS {
-            self.kinds.clear();
+        if self.kinds.are_too_many() {
+            self.kinds = Kinds::default();
             self.experience = Experience::default();
             self.habits = Habits::default();
         }
@@ -286,7 +284,11 @@ impl Agenda {
             experience: &self.experience,
             lead: limits.lead,
         };
+        let were_grouped = self.kinds.are_grouped();
         let mut outlook = Outlook::new(node, &view, &mut self.kinds);
+        if were_grouped != self.kinds.are_grouped() {
+            self.habits = Habits::default();
+        }
         let fresh = outlook.sequences.iter().filter(|sequence| **sequence >= self.end).count();
         let count = outlook.len().max(1) as f64;
         let share = fresh as f64 / count;

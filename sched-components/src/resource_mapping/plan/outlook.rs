@@ -7,6 +7,7 @@ use super::super::block_cyclic::Owners;
 use super::super::completion::Weights;
 use super::experience::Experience;
 use super::flows::{Flows, NOWHERE};
+use super::kinds::Kinds;
 use super::network::{Network, Traffic};
 use super::replicas::Replicas;
 use super::under_way::UnderWay;
@@ -77,8 +78,9 @@ pub(super) struct Outlook {
     pub(super) lengths: Vec<u64>,
     /// The kind of each task: tasks of one kind have equal lengths on every lane.
     pub(super) kinds: Vec<usize>,
-    /// Number of known kinds.
-    pub(super) count_kinds: usize,
+    /// By task: the number of those that share its preferences; and how many groups of these there are.
+    pub(super) groups: Vec<usize>,
+    pub(super) count_groups: usize,
     /// Whether each task takes a lane's time. Others take no time, and end by themselves or are sent elsewhere.
     pub(super) works: Vec<bool>,
     /// The memory that owns what each task writes, and how many times as long the task takes on the best lane elsewhere
@@ -154,8 +156,7 @@ pub(super) struct View<'a> {
 /// An outlook under construction.
 struct Builder<'a> {
     view: &'a View<'a>,
-    /// Numbers of the kinds of tasks, by their lengths on each lane.
-    kinds: &'a mut BTreeMap<Vec<u64>, usize>,
+    kinds: &'a mut Kinds,
     /// The row of each kind: its lengths with what was learnt.
     rows: BTreeMap<usize, u32>,
     outlook: Outlook,
@@ -172,7 +173,7 @@ struct Builder<'a> {
 impl Outlook {
     /// Takes the first `window` tasks that have not ended, and the first held ones beyond, since earlier tasks may wait
     /// for something that only those bring about.
-    pub(super) fn new(node: Node<'_>, view: &View<'_>, kinds: &mut BTreeMap<Vec<u64>, usize>) -> Outlook {
+    pub(super) fn new(node: Node<'_>, view: &View<'_>, kinds: &mut Kinds) -> Outlook {
         let is_new = |sequence: u64| view.planned.is_some_and(|(end, _)| sequence >= end);
         let mut builder = Builder::new(node, view, kinds);
         for (sequence, task) in view.submitted.tasks() {
@@ -286,7 +287,7 @@ impl Outlook {
 }
 
 impl<'a> Builder<'a> {
-    fn new(node: Node<'_>, view: &'a View<'_>, kinds: &'a mut BTreeMap<Vec<u64>, usize>) -> Builder<'a> {
+    fn new(node: Node<'_>, view: &'a View<'_>, kinds: &'a mut Kinds) -> Builder<'a> {
         let memories = view.under_way.memories;
         let lanes = view.lanes.to_vec();
         let of_owner = lanes.iter().map(|lane| view.owners.is_owner(MemoryNode(lane.memory as u32))).collect();
@@ -329,8 +330,7 @@ impl<'a> Builder<'a> {
             _ => NEVER,
         };
         let expected: Vec<u64> = self.view.lanes.iter().map(length).collect();
-        let next = self.kinds.len();
-        let kind = *self.kinds.entry(expected.clone()).or_insert(next);
+        let kind = self.kinds.number(expected.clone());
         let next = self.rows.len() as u32;
         let row = *self.rows.entry(kind).or_insert(next);
         if row == next {
@@ -434,7 +434,8 @@ impl<'a> Builder<'a> {
                 outlook.requests.push((request.at, datum * memories + memory, request.from));
             }
         }
-        outlook.count_kinds = kinds.len();
+        outlook.groups = outlook.kinds.iter().map(|kind| kinds.group(*kind)).collect();
+        outlook.count_groups = kinds.count_groups();
         outlook.waits = vec![0; tasks.len()];
         for (number, task) in tasks.into_iter().enumerate() {
             let from = outlook.successors.len();

@@ -65,7 +65,7 @@ impl Taste {
             task,
             owned: self.owned,
             lengths: outlook.lengths(task),
-            of_kind: &self.by_kind[outlook.kinds[task] * classes..][..classes],
+            of_kind: &self.by_kind[outlook.groups[task] * classes..][..classes],
             of_task: &self.by_task[task * classes..][..classes],
         }
     }

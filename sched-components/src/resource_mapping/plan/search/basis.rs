@@ -32,7 +32,7 @@ impl<'a> Basis<'a> {
     /// Preferences by habits, in the order of an upward rank.
     pub(super) fn taste(&self, habits: &Habits, rank: usize) -> Taste {
         let outlook = self.outlook;
-        let mut by_kind = vec![0.0; outlook.count_kinds * outlook.classes];
+        let mut by_kind = vec![0.0; outlook.count_groups * outlook.classes];
         by_kind.iter_mut().zip(&habits.by_kind).for_each(|(liking, before)| *liking = *before);
         let Start { at_once, shares, evicts, late, hasty, haul, owned } = habits.start;
         // Lanes that were equal may not be so any more.
