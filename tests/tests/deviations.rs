@@ -53,7 +53,8 @@ fn a_plan_of_few_tasks_moves_them_away_too() {
     let slower = Noise { bias: vec![("gpu1".to_owned(), 2.0)], ..Noise::default() };
     let makespan = |noise| makespan(&graph, &platform, "tree-plan", &registry, noise);
     let (undisturbed, learnt) = (makespan(Noise::default()), makespan(slower));
-    assert!((1.1..1.4).contains(&(learnt / undisturbed)), "{undisturbed} s, then {learnt} s");
+    // What is best is 1.25, and 1.5 with a task more there than that. Who does not notice takes twice as long.
+    assert!((1.1..1.6).contains(&(learnt / undisturbed)), "{undisturbed} s, then {learnt} s");
 }
 
 #[test]

@@ -25,9 +25,11 @@
 //! **The search** varies the inputs of the decisions, not the decisions, so that each try is a valid plan. Four tries
 //! out of five change how much later a kind of tasks (those of equal lengths everywhere) prefers to end over being
 //! executed by some architecture: a few numbers, which shift hundreds of tasks at once. (Agullo and others gained much
-//! by hand with one such rule: `trsm` far from the diagonal goes to the cores.) The other tries perturb the order of
-//! the best plan, or that of the latest start times that it allows (justification), and let single tasks prefer or
-//! avoid an architecture. On equal workers only the order makes a difference, and all tries change that.
+//! by hand with one such rule: `trsm` far from the diagonal goes to the cores.) With more than 32 kinds, where nearly
+//! each task may be one, tasks share a preference if the ratios of their lengths are equal, within an eighth of a
+//! factor of two. The other tries perturb the order of the best plan, or that of the latest start times that it allows
+//! (justification), and let single tasks prefer or avoid an architecture. On equal workers only the order makes a
+//! difference, and all tries change that.
 //!
 //! Many changes of preferences change no decision. The search remembers what became of each plan, and follows none twice.
 //!
@@ -38,6 +40,11 @@
 //! map and the reasons), and the search goes on from the best of all. Where many devices share links, such a plan moves
 //! far less data than one that HEFT makes. How much a task must gain on the owner's workers to stay there is varied
 //! too.
+//!
+//! **Memory is allocated** on a device in some time, one piece at a time in the machine ([`Route::allocation`]). What a
+//! task reads gets memory when it is fetched, and what a task only writes when a worker takes the task, which is when
+//! that begins the one before. In most plans that are made by their execution, tasks count with that when they choose;
+//! in some they do not, since memory that was allocated once is there for the tasks that follow.
 //!
 //! **The plan is kept.** Each worker gets its tasks in the plan's order, and waits for an urgent task rather than
 //! starting a long one that happens to be ready. If no sent task is under way, any ready task is sent. It plans again
