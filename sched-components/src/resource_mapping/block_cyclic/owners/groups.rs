@@ -113,7 +113,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn groups_are_those_that_a_search_finds(tasks in prop::collection::vec(prop::collection::vec(0..20_u64, 0..4), 0..12)) {
+        fn groups_are_those_that_a_search_finds(
+            tasks in prop::collection::vec(prop::collection::vec(0..20_u64, 0..4), 0..12),
+        ) {
             let mut groups = Groups::default();
             for task in &tasks {
                 groups.note(task.iter().copied());

@@ -27,8 +27,8 @@ pub(super) struct Tiles {
 }
 
 impl Tiles {
-    /// Takes note that a task computes the tile `written` from itself and from the tiles `read`. Tasks come in the order
-    /// of their submission.
+    /// Takes note that a task computes the tile `written` from itself and from the tiles `read`. Tasks come in the
+    /// order of their submission.
     pub(super) fn note(&mut self, written: u64, read: impl Iterator<Item = u64>) {
         let mut tile = self.tiles.remove(&written).unwrap_or_default();
         if tile.diagonal.is_none() && tile.before.is_none() {
@@ -68,8 +68,8 @@ impl Tiles {
         }
     }
 
-    /// A tile that is computed from the diagonal tile `before` is opposite to the one from which both this tile and that
-    /// diagonal tile were computed, and on the side of the other one.
+    /// A tile that is computed from the diagonal tile `before` is opposite to the one from which both this tile and
+    /// that diagonal tile were computed, and on the side of the other one.
     fn note_side(&mut self, tile: &mut Tile, before: u32) {
         let side = self.sides.add();
         tile.side = Some(side);
