@@ -147,8 +147,10 @@ impl Owners {
     fn of_data(&self, data: u64) -> Option<MemoryNode> {
         // Without any expected lengths nobody is known to be fast.
         let rows = self.grid.len().checked_div(self.columns).filter(|rows| *rows > 0)?;
+        if self.are_grouped() {
+            return self.grid.get(self.groups.number(data)? % self.grid.len()).copied();
+        }
         let at = match self.tiles.place(data) {
-            _ if self.are_grouped() => self.groups.number(data)? % self.grid.len(),
             Some((row, column)) => (row as usize % rows) * self.columns + column as usize % self.columns,
             None => (data % self.grid.len() as u64) as usize,
         };

@@ -286,6 +286,7 @@ impl Agenda {
         };
         let were_grouped = self.kinds.are_grouped();
         let mut outlook = Outlook::new(node, &view, &mut self.kinds);
+        // Preferences had other numbers.
         if were_grouped != self.kinds.are_grouped() {
             self.habits = Habits::default();
         }

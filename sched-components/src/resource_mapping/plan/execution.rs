@@ -28,8 +28,8 @@ enum Event {
     Take { lane: usize },
 }
 
-/// An event among those to come: the least is the next. At one time, tasks end before transfers are requested, and
-/// these before data is fetched, for the task with the largest key first.
+/// An event among those to come: the least is the next. At one time, tasks end before transfers are requested,
+/// these before workers take tasks, and these before data is fetched, for the task with the largest key first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Entry {
     /// The time in the upper half, and what goes first at that time in the lower: one comparison decides nearly always.

@@ -26,21 +26,19 @@ pub(super) struct Kinds {
 
 impl Kinds {
     /// The number of the kind of tasks with these lengths.
-    pub(super) fn number(&mut self, lengths: Vec<u64>) -> usize {
-        let next = self.kinds.len();
-        let ratios = || {
-            let least = lengths.iter().copied().min().unwrap_or(NEVER).max(1) as f64;
-            let steps = |length: &u64| match *length {
-                NEVER => i16::MAX,
-                length => ((length.max(1) as f64 / least).log2() * STEPS).round() as i16,
-            };
-            lengths.iter().map(steps).collect()
-        };
-        if !self.kinds.contains_key(&lengths) {
-            let next = self.groups.len();
-            self.group_of.push(*self.groups.entry(ratios()).or_insert(next));
+    pub(super) fn number(&mut self, lengths: &[u64]) -> usize {
+        if let Some(kind) = self.kinds.get(lengths) {
+            return *kind;
         }
-        *self.kinds.entry(lengths).or_insert(next)
+        let least = lengths.iter().copied().min().unwrap_or(NEVER).max(1) as f64;
+        let steps = |length: &u64| match *length {
+            NEVER => i16::MAX,
+            length => ((length.max(1) as f64 / least).log2() * STEPS).round() as i16,
+        };
+        let (kind, next) = (self.kinds.len(), self.groups.len());
+        self.group_of.push(*self.groups.entry(lengths.iter().map(steps).collect()).or_insert(next));
+        self.kinds.insert(lengths.to_vec(), kind);
+        kind
     }
 
     /// Whether there are too many.
@@ -72,7 +70,7 @@ mod tests {
     fn many_kinds_share_preferences_by_the_ratios_of_their_lengths() {
         let mut kinds = Kinds::default();
         let of = |length: u64| [vec![length, 10 * length], vec![length, 20 * length], vec![length, NEVER]];
-        let numbers = |kinds: &mut Kinds, length| of(length).map(|lengths| kinds.number(lengths));
+        let numbers = |kinds: &mut Kinds, length| of(length).map(|lengths| kinds.number(&lengths));
         assert_eq!(numbers(&mut kinds, 100), [0, 1, 2]);
         assert_eq!(numbers(&mut kinds, 101), [3, 4, 5]);
         assert_eq!(numbers(&mut kinds, 100), [0, 1, 2]);

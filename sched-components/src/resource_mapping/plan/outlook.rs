@@ -330,7 +330,7 @@ impl<'a> Builder<'a> {
             _ => NEVER,
         };
         let expected: Vec<u64> = self.view.lanes.iter().map(length).collect();
-        let kind = self.kinds.number(expected.clone());
+        let kind = self.kinds.number(&expected);
         let next = self.rows.len() as u32;
         let row = *self.rows.entry(kind).or_insert(next);
         if row == next {

@@ -23,7 +23,7 @@ pub(super) struct Schedule {
 pub(super) struct Taste {
     /// Tasks with higher keys choose first.
     pub(super) keys: Vec<f64>,
-    /// By kind of task and class of lanes: the tolerated delay elsewhere, in lengths of the task.
+    /// By [group](Outlook::groups) of tasks and class of lanes: the tolerated delay elsewhere, in lengths of the task.
     pub(super) by_kind: Vec<f64>,
     /// By task and class: as `by_kind`.
     pub(super) by_task: Vec<f64>,

@@ -68,7 +68,7 @@ const STARTS: [Start; 12] = [
 #[derive(Clone, Default, Debug)]
 pub(super) struct Habits {
     start: Start,
-    /// By kind and class, the preference for the class.
+    /// By [group](Outlook::groups) and class, the preference for the class.
     by_kind: Vec<f64>,
 }
 

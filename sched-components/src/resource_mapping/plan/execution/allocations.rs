@@ -42,13 +42,12 @@ impl Execution {
     /// When a task would have all of its memory, behind what others are owed.
     pub(super) fn memory_at(&self, outlook: &Outlook, task: usize, to: usize, now: u64) -> u64 {
         let is_missing = |used: &&Use| !self.allocated[used.data * outlook.memories + to];
-        match outlook.network.allocation(to) {
-            0 => now,
-            length => match outlook.uses(task).iter().filter(is_missing).count() as u64 {
-                0 => now,
-                missing => outlook.network.allocated(&self.traffic, to, now) + self.promised + length * missing,
-            },
+        let length = outlook.network.allocation(to);
+        let missing = if length == 0 { 0 } else { outlook.uses(task).iter().filter(is_missing).count() as u64 };
+        if missing == 0 {
+            return now;
         }
+        outlook.network.allocated(&self.traffic, to, now) + self.promised + length * missing
     }
 
     /// Lets the worker of a lane take its next task, whose data is there, unless it has yet to begin the one before.

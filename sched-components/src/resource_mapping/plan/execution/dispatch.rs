@@ -70,6 +70,7 @@ impl Schedule {
                     }
                 }
                 Next::Event(at, Event::Fetch { task }) => self.place(outlook, taste, scratch, task, at),
+                // Lanes that choose take a task and begin it in one step.
                 Next::Event(_, Event::Take { .. }) => {}
                 Next::Event(at, Event::Request { place, from }) => scratch.request(outlook, place, from, at),
             }
@@ -225,9 +226,8 @@ impl Scratch {
     fn arrival(&self, outlook: &Outlook, taste: &Taste, task: usize, to: usize, now: u64) -> (u64, u64) {
         let memories = outlook.memories;
         let asks = taste.shares && outlook.has_links();
-        let (mut latest, mut haul) = (now, 0);
         let memory = if taste.hasty { now } else { self.execution.memory_at(outlook, task, to, now) };
-        latest = latest.max(memory);
+        let (mut latest, mut haul) = (memory, 0);
         for used in outlook.uses(task).iter().filter(|used| used.reads) {
             let place = used.data * memories + to;
             let copy = self.copies[place];
