@@ -79,10 +79,11 @@
 //!
 //! **It learns what kernels take.** The ratios of real to expected lengths, by kind of task and worker, correct the
 //! lengths of later plans, and the rest of a plan is planned again when they change. Where kernels deviate, it is also
-//! planned again now and then; plans are compared in the mean of lengths drawn with the deviation seen so far; and a
-//! worker whose next task is late takes a short one meanwhile. With lengths that deviate by 20 %, half of it errors of
-//! the models, makespans are 3.1 % longer than without deviation, in the mean of 14 cases that no figure here was
-//! chosen on (`tree-dmda` 4.0 %), and 7.0 % in the mean of the four of `tests/tests/deviations.rs` (4.3 %).
+//! planned again after a sixteenth of its tasks, and after each of at most 128; plans are compared in the mean of
+//! lengths drawn with the deviation seen so far; and a worker whose next task is late takes a short one meanwhile. With
+//! lengths that deviate by 20 %, half of it errors of the models, makespans are 3.1 % longer than without deviation, in
+//! the mean of 14 cases that no figure here was chosen on (`tree-dmda` 4.0 %), and 7.0 % in the mean of the four of
+//! `tests/tests/deviations.rs` (4.3 %).
 //!
 //! The gains of each part, on two machines with 9 cores and 3 GPUs (the table is `tests/tests/starpu_better.rs`), as
 //! the share of the gap between the best of StarPU's fifty policies and the bound that is closed, on average over

@@ -16,6 +16,10 @@ const REPAIRS: usize = 32;
 /// what each of them took is news too.
 const STEADY: usize = 16;
 
+/// Of fewer than 1024 or 512 tasks, this share is their number divided by so much: each plan takes less time. Of 128 tasks
+/// the rest is planned again after each.
+const OFTEN: usize = 16_384;
+
 /// How much later than planned a task begins, as a share of the length of the plan, from which on the rest is planned
 /// again: nobody foresees all that is in the way of data.
 const LATE: f64 = 0.02;
@@ -46,14 +50,16 @@ impl Agenda {
     pub(super) fn is_due_again(&mut self, now: u64, limits: Limits) -> bool {
         let left: usize = self.plan.iter().map(VecDeque::len).sum();
         let ended = |share: usize| self.ended > self.count / share;
-        if left == 0 || !ended(REPAIRS) || self.spent > limits.time * now.saturating_sub(self.began) as f64 {
+        let often = OFTEN / self.count.max(1);
+        if left == 0 || !ended(REPAIRS.max(often)) || self.spent > limits.time * now.saturating_sub(self.began) as f64 {
             return false;
         }
         let is_late = self.late as f64 > LATE * self.length as f64 && ended(LATE_AFTER);
         is_late
             || (ended(REVISED) && self.spent == 0.0 && self.effort >= WORTH_REVISING)
             || (std::mem::take(&mut self.has_learnt)
-                && (self.experience.news(&self.lanes) > NEWS || (ended(STEADY) && self.experience.is_scattered())))
+                && (self.experience.news(&self.lanes) > NEWS
+                    || (ended(STEADY.max(often)) && self.experience.is_scattered())))
     }
 
     /// Whether half of a full window is done, and more tasks are submitted: nobody has said what the last tasks of the
