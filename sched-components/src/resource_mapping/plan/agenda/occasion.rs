@@ -16,8 +16,8 @@ const REPAIRS: usize = 32;
 /// what each of them took is news too.
 const STEADY: usize = 16;
 
-/// Of fewer than 1024 or 512 tasks, this share is their number divided by so much: each plan takes less time. Of 128 tasks
-/// the rest is planned again after each.
+/// Either share is the number of tasks divided by this one, where that is smaller: a plan of fewer tasks takes less time.
+/// Of 128 tasks the rest is planned again after each.
 const OFTEN: usize = 16_384;
 
 /// How much later than planned a task begins, as a share of the length of the plan, from which on the rest is planned
