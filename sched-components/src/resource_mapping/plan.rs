@@ -79,7 +79,7 @@
 //!
 //! **It learns what kernels take.** The ratios of real to expected lengths, by kind of task and worker, correct the
 //! lengths of later plans, and the rest of a plan is planned again when they change. Where kernels deviate, it is also
-//! planned again after a sixteenth of its tasks, and after each of at most 128; plans are compared in the mean of
+//! planned again after a sixteenth of its tasks, and after each of fewer than 128; plans are compared in the mean of
 //! lengths drawn with the deviation seen so far; and a worker whose next task is late takes a short one meanwhile. With
 //! lengths that deviate by 20 %, half of it errors of the models, makespans are 2.6 % longer than without deviation, in
 //! the mean of 228 cases on 25 machines (`tree-dmda` 3.3 %), and 7.2 % in the mean of the four of

@@ -16,9 +16,9 @@ const REPAIRS: usize = 32;
 /// what each of them took is news too.
 const STEADY: usize = 16;
 
-/// Either share is the number of tasks divided by this one, where that is smaller: a plan of fewer tasks takes less time.
-/// Of 128 tasks the rest is planned again after each.
-const OFTEN: usize = 16_384;
+/// Of fewer tasks than these the rest is planned again after each. Of more, both shares are in proportion to the number
+/// of tasks, as long as that makes them smaller: a plan of fewer tasks takes less time.
+const AFTER_EACH: usize = 128;
 
 /// How much later than planned a task begins, as a share of the length of the plan, from which on the rest is planned
 /// again: nobody foresees all that is in the way of data.
@@ -50,7 +50,7 @@ impl Agenda {
     pub(super) fn is_due_again(&mut self, now: u64, limits: Limits) -> bool {
         let left: usize = self.plan.iter().map(VecDeque::len).sum();
         let ended = |share: usize| self.ended > self.count / share;
-        let often = OFTEN / self.count.max(1);
+        let often = AFTER_EACH.pow(2) / self.count.max(1);
         if left == 0 || !ended(REPAIRS.max(often)) || self.spent > limits.time * now.saturating_sub(self.began) as f64 {
             return false;
         }
