@@ -8,7 +8,7 @@ use super::dice::Dice;
 use super::outlook::{NEVER, Outlook};
 use super::schedule::{Schedule, Scratch};
 
-/// Number of draws. Four tell hardly more than none.
+/// Number of draws, which is even. Four tell hardly more than none.
 const DRAWS: usize = 16;
 
 /// See the [module](self). All plans of a search meet the same draws.
@@ -28,8 +28,14 @@ struct Draw {
 
 impl Samples {
     /// Draws lengths whose logarithms deviate by `spread` from those of the outlook: equally on all lanes of a class.
+    /// Each draw has an opposite one, in which what is longer is shorter by the same ratio, so that no task seems long
+    /// or short by chance in the mean (antithetic variates: Hammersley and Morton, *A new Monte Carlo technique*, 1956).
     pub(super) fn draw(outlook: &Outlook, spread: f64, dice: &mut Dice) -> Samples {
-        Samples { draws: (0..DRAWS).map(|_| Draw::new(outlook, spread, dice)).collect() }
+        let pair = |_| {
+            let mut again = *dice;
+            [Draw::new(outlook, spread, dice), Draw::new(outlook, -spread, &mut again)]
+        };
+        Samples { draws: (0..DRAWS / 2).flat_map(pair).collect() }
     }
 
     /// Whether plans are compared by the most likely lengths alone.
@@ -110,5 +116,19 @@ mod tests {
         assert!(mean.abs() < 0.02 && (0.18..0.22).contains(&spread), "{mean} {spread}");
         assert!(first == second && third.iter().all(|length| *length == NEVER));
         assert_eq!(Draw::new(&outlook, 0.0, &mut Dice(1)).sent, outlook.sent);
+    }
+
+    #[test]
+    fn each_draw_has_an_opposite_one_and_no_other_is_like_it() {
+        let mut outlook = Outlook::default();
+        (outlook.sequences, outlook.classes) = ((0..50).collect(), 2);
+        let samples = Samples::draw(&outlook, 0.2, &mut Dice(1));
+        assert_eq!(samples.draws.len(), DRAWS);
+        let are_opposite =
+            |a: &Draw, b: &Draw| a.factors.iter().zip(&b.factors).all(|(a, b)| (a * b - 1.0).abs() < 1e-9);
+        for (number, draw) in samples.draws.iter().enumerate() {
+            let opposite: Vec<usize> = (0..DRAWS).filter(|other| are_opposite(draw, &samples.draws[*other])).collect();
+            assert_eq!(opposite, [number ^ 1]);
+        }
     }
 }

@@ -274,4 +274,36 @@ proptest! {
         prop_assert_eq!(&one, &found(2));
         prop_assert_eq!(&one, &found(5));
     }
+
+    /// Where lengths deviate, single tasks move: from a plan on one lane to all lanes, but to none that cannot execute
+    /// them, and each begins when those before it have ended.
+    #[test]
+    fn tasks_move_to_lanes_that_can_execute_them(
+        lengths in prop::collection::vec(prop::collection::vec(prop_oneof![1 => Just(NEVER), 1 => 1..20_u64], 4), 2..24),
+        follows in prop::collection::vec(any::<[prop::sample::Index; 2]>(), 24),
+        seed in any::<u64>(),
+    ) {
+        let mut lengths = lengths;
+        lengths.iter_mut().for_each(|lengths| lengths[0] = 20);
+        let (count, before) = (lengths.len(), before(&follows));
+        let outlook = graph(&lengths, &before, &[0; 4]);
+        let present = Schedule {
+            lanes: vec![0; count],
+            starts: (0..count as u64).map(|task| NOW + 20 * task).collect(),
+            ends: (1..=count as u64).map(|task| NOW + 20 * task).collect(),
+            end: NOW + 20 * count as u64,
+        };
+        let mut search = Search::new(&outlook, Dice(seed), 1);
+        search.expect_deviations(0.2);
+        search.resume(&Habits::default(), &present);
+        search.improve(200, |_| true);
+        let (best, _) = search.finish();
+        for task in 0..count {
+            prop_assert!(outlook.length(task, best.lanes[task]) != NEVER);
+            let ready = before[task].iter().map(|before| best.ends[*before]).fold(NOW, u64::max);
+            prop_assert!(best.starts[task] >= ready);
+        }
+        let others = lengths.iter().filter(|lengths| lengths[1..].iter().any(|length| *length < 20)).count();
+        prop_assert!(others < 4 || best.end < present.end);
+    }
 }

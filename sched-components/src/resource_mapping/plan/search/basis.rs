@@ -11,6 +11,8 @@ pub(super) struct Basis<'a> {
     pub(super) ranks: [Vec<f64>; 3],
     /// Whether all lanes are equal, so that only the order of the tasks makes a difference.
     pub(super) is_uniform: bool,
+    /// The tasks that have a lane in a plan, and may have another one.
+    pub(super) open: Vec<usize>,
 }
 
 impl<'a> Basis<'a> {
@@ -26,7 +28,8 @@ impl<'a> Basis<'a> {
             outlook.ranks(|lengths| known(lengths).into_iter().fold(f64::INFINITY, f64::min)),
             outlook.ranks(|lengths| count / known(lengths).iter().map(|length| 1.0 / length).sum::<f64>()),
         ];
-        Basis { outlook, ranks, is_uniform: outlook.is_uniform() }
+        let open = (0..outlook.len()).filter(|task| outlook.is_open(*task) && outlook.works[*task]).collect();
+        Basis { outlook, ranks, is_uniform: outlook.is_uniform(), open }
     }
 
     /// Preferences by habits, in the order of an upward rank.

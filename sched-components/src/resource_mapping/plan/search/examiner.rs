@@ -46,16 +46,15 @@ impl Examiner {
     /// Makes a plan by preferences: in `draft` where it is to be followed, and returns its fingerprint then, or else in
     /// `trial`, which may be given up after `most`.
     fn decide(&mut self, standing: &Standing<'_>, attempt: &Attempt, most: u64) -> Option<Fingerprint> {
-        let (outlook, Attempt { taste, fixed }) = (standing.outlook, attempt);
+        let (outlook, Attempt { taste, lanes }) = (standing.outlook, attempt);
         if attempt.kind() != Kind::Before {
             self.trial.dispatch(outlook, taste, most, &mut self.scratch);
             None
-        } else if taste.late && !fixed {
+        } else if taste.late && lanes.is_none() {
             self.trial.list(outlook, taste, &mut self.scratch);
             None
         } else {
-            let fixed = fixed.then_some(&standing.best.lanes[..]);
-            self.draft.choose(outlook, taste, fixed, &mut self.scratch);
+            self.draft.choose(outlook, taste, lanes.as_deref(), &mut self.scratch);
             Some(Fingerprint::of(&self.draft))
         }
     }

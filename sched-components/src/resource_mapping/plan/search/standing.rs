@@ -18,8 +18,8 @@ const ROOM: f64 = 0.04;
 /// Preferences that are tried.
 pub(super) struct Attempt {
     pub(super) taste: Taste,
-    /// Whether tasks keep the lanes of the best plan, so that the preferences change no more than the order.
-    pub(super) fixed: bool,
+    /// The lane of each task, if they do not choose: the preferences change no more than the order then.
+    pub(super) lanes: Option<Vec<usize>>,
 }
 
 /// How the plan of an attempt is made.
@@ -33,7 +33,7 @@ pub(super) enum Kind {
 
 impl Attempt {
     pub(super) fn kind(&self) -> Kind {
-        match self.taste.at_once && !self.fixed {
+        match self.taste.at_once && self.lanes.is_none() {
             true => Kind::AtOnce { shares: self.taste.shares },
             false => Kind::Before,
         }

@@ -4,7 +4,8 @@ use super::STAYS;
 use super::basis::Basis;
 use super::standing::{Attempt, Standing};
 use crate::resource_mapping::plan::dice::Dice;
-use crate::resource_mapping::plan::schedule::{Scratch, Taste};
+use crate::resource_mapping::plan::outlook::NEVER;
+use crate::resource_mapping::plan::schedule::{Schedule, Scratch, Taste};
 
 /// Probability that a preference is dropped rather than changed.
 const DROPPED: f64 = 0.3;
@@ -28,6 +29,17 @@ const WITH_EVICTIONS: f64 = 0.2;
 /// Probability that tasks choose hastily where they did not, or the other way round, where allocations take time.
 const HASTY: f64 = 0.2;
 
+/// Where plans are compared by draws: the probability that an attempt moves tasks rather than changes preferences. The
+/// mean of draws tells small differences apart, which the most likely lengths alone do not.
+const MOVING: f64 = 0.7;
+
+/// Probability that two tasks change places, rather than that one goes to another lane.
+const SWAPPED: f64 = 0.75;
+
+/// Probability that the keys of tasks that move are changed too, and by how much, as a share of the plan's length.
+const SHIFTED: f64 = 0.5;
+const SHIFT: f64 = 0.05;
+
 /// See the [module](self).
 pub(super) struct Variation<'a> {
     pub(super) basis: &'a Basis<'a>,
@@ -43,7 +55,11 @@ impl Variation<'_> {
         let mut taste = self.taste.clone();
         if kinds {
             self.change_kinds(&mut taste);
-            return Attempt { taste, fixed: false };
+            return Attempt { taste, lanes: None };
+        }
+        if !self.standing.samples.is_empty() && self.dice.chance(MOVING) {
+            let lanes = self.move_tasks(&mut taste);
+            return Attempt { taste, lanes: Some(lanes) };
         }
         self.change_order(&mut taste, scratch);
         if self.basis.is_uniform {
@@ -51,7 +67,8 @@ impl Variation<'_> {
         } else if self.dice.chance(0.5) {
             self.change_tasks(&mut taste);
         }
-        Attempt { taste, fixed: self.dice.chance(0.3) }
+        let lanes = self.dice.chance(0.3).then(|| self.standing.best.lanes.clone());
+        Attempt { taste, lanes }
     }
 
     /// Changes the preference of some kinds of tasks for some class of workers.
@@ -88,11 +105,10 @@ impl Variation<'_> {
     /// Perturbs the previous order, that of the best plan, or that of its latest start times (justification).
     fn change_order(&mut self, taste: &mut Taste, scratch: &mut Scratch) {
         let (outlook, best, dice) = (self.standing.outlook, &self.standing.best, &mut self.dice);
-        let before_end = |starts: &[u64]| starts.iter().map(|start| best.end.saturating_sub(*start) as f64).collect();
         match dice.below(3) {
             0 => {}
-            1 => taste.keys = before_end(&best.latest_starts(outlook, scratch)),
-            _ => taste.keys = before_end(&best.starts),
+            1 => taste.keys = before_end(best, &best.latest_starts(outlook, scratch)),
+            _ => taste.keys = before_end(best, &best.starts),
         }
         let by = MOVES[dice.below(MOVES.len())] * best.end.saturating_sub(outlook.now) as f64;
         let share = MOVED[dice.below(MOVED.len())];
@@ -105,6 +121,38 @@ impl Variation<'_> {
         }
     }
 
+    /// Lets one or two tasks of the best plan change lanes, or pairs of them places. Returns the lane of each task.
+    fn move_tasks(&mut self, taste: &mut Taste) -> Vec<usize> {
+        let (basis, best, dice) = (self.basis, &self.standing.best, &mut self.dice);
+        let outlook = self.standing.outlook;
+        taste.keys = before_end(best, &best.starts);
+        let mut lanes = best.lanes.clone();
+        let mut moved = Vec::new();
+        let can = |task: usize, lane: usize| outlook.length(task, lane) != NEVER;
+        let of_any = |dice: &mut Dice| basis.open.get(dice.below(basis.open.len())).copied();
+        for _ in 0..=dice.below(2) {
+            let Some(task) = of_any(dice) else { break };
+            if dice.chance(SWAPPED) {
+                let Some(other) = of_any(dice) else { break };
+                if can(task, lanes[other]) && can(other, lanes[task]) {
+                    lanes.swap(task, other);
+                    moved.extend([task, other]);
+                }
+            } else {
+                let lane = dice.below(outlook.lanes.len());
+                if can(task, lane) {
+                    lanes[task] = lane;
+                    moved.push(task);
+                }
+            }
+        }
+        if dice.chance(SHIFTED) {
+            let by = SHIFT * self.standing.length() as f64;
+            moved.into_iter().for_each(|task| taste.keys[task] += by * dice.normal());
+        }
+        lanes
+    }
+
     /// Changes the preferences of a few tasks for classes of workers.
     fn change_tasks(&mut self, taste: &mut Taste) {
         let (outlook, dice) = (self.standing.outlook, &mut self.dice);
@@ -115,4 +163,9 @@ impl Variation<'_> {
             }
         }
     }
+}
+
+/// Keys in the order of these starts: how long before the end of a plan they are.
+fn before_end(plan: &Schedule, starts: &[u64]) -> Vec<f64> {
+    starts.iter().map(|start| plan.end.saturating_sub(*start) as f64).collect()
 }
