@@ -1,5 +1,6 @@
 //! The planning thread's state: the ready tasks, the plan, and the tasks that were sent.
 
+mod limits;
 mod occasion;
 mod sending;
 mod sent;
@@ -14,64 +15,17 @@ use super::schedule::Schedule;
 use super::search::{Habits, Search};
 use super::under_way::UnderWay;
 use crate::resource_mapping::block_cyclic::Owners;
+pub(super) use limits::Limits;
+use limits::{REPAIR, more_for, searches_for, threads_for};
 use occasion::{Occasion, SHORT_PLAN};
 use sched_core::{MemoryNode, Node, Stage, Submitted, Task};
 pub(super) use sending::Caller;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::num::NonZeroUsize;
-use std::thread::available_parallelism;
-
-/// Limits of the work that goes into a plan.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    /// Number of plans tried when all tasks are new.
-    pub(super) effort: u64,
-    /// Maximum number of tasks in a plan.
-    pub(super) window: usize,
-    /// Time limit of the search, as a share of the plan's length.
-    pub(super) time: f64,
-    /// Nanoseconds before its planned start at which the data of a task is fetched.
-    pub(super) lead: u64,
-}
-
-impl Limits {
-    /// The share of the tries that is made for a plan of `count` tasks with `links` accesses and dependencies, out of a
-    /// graph of `all` tasks: of a graph of many windows, each gets less.
-    fn effort_for(&self, count: f64, links: f64, all: f64) -> f64 {
-        let size = count.max(links / LINKS);
-        (AT_FULL_EFFORT / size).min(1.0) * (2.0 * self.window as f64 / all.max(1.0)).min(1.0).powi(2)
-    }
-}
-
-/// With more tasks than this, fewer plans are tried, so that the search takes no longer. With fewer, more are, by the
-/// root of the ratio, but no more than so many times as many.
-const AT_FULL_EFFORT: f64 = 8192.0;
-const MOST_MORE: f64 = 4.0;
-
-/// Accesses and dependencies of a task from which on it counts as more than one: a plan looks at each of them.
-const LINKS: f64 = 8.0;
-
-/// Plans that are tried where a plan is made [again](Occasion::Again), as a share of those for new tasks.
-const REPAIR: f64 = 0.2;
 
 /// How long the first plan waits for the end of the submission, as a share of the time that the tasks submitted so far
 /// take at least.
 const AWAITED: f64 = 0.005;
-
-/// Minimum number of tasks of a plan for whose search threads are started: making it takes longer than that.
-const LEAST_FOR_THREADS: f64 = 200.0;
-
-/// Maximum number of threads of a search: each has tables of the graph.
-const MOST_THREADS: usize = 8;
-
-/// Number of threads of a search for a plan of `count` tasks, where it takes no time: those that this one may use.
-fn threads_for(count: f64) -> usize {
-    if count < LEAST_FOR_THREADS {
-        return 1;
-    }
-    available_parallelism().map_or(1, NonZeroUsize::get).min(MOST_THREADS)
-}
 
 /// A task in the plan of a lane.
 #[derive(Clone, Copy, Debug)]
@@ -302,28 +256,37 @@ impl Agenda {
         // Workers may idle meanwhile. (Not under a virtual clock, where the search takes no time.)
         let most = |length: u64| length as f64 * limits.time;
         let took = || node.now().as_nanos().saturating_sub(outlook.now) as f64;
-        let more = (AT_FULL_EFFORT / count).sqrt().clamp(1.0, MOST_MORE);
         let threads = if took() == 0.0 { threads_for(count) } else { 1 };
-        let mut search = Search::new(&outlook, Dice(node.random()), threads);
-        let mut tried = share;
-        // Few plans are tried where nothing is new: the present one stays unless one of them is better.
-        if let Some(present) = self.present(&outlook) {
-            if occasion == Occasion::Again {
-                if outlook.is_close && self.experience.is_scattered() {
-                    search.expect_deviations(self.experience.spread());
+        let search = || {
+            let mut search = Search::new(&outlook, Dice(node.random()), threads);
+            let mut tried = share;
+            // Few plans are tried where nothing is new: the present one stays unless one of them is better.
+            if let Some(present) = self.present(&outlook) {
+                if occasion == Occasion::Again {
+                    if outlook.is_close && self.experience.is_scattered() {
+                        search.expect_deviations(self.experience.spread());
+                    }
+                    tried = tried.max(REPAIR);
                 }
-                tried = tried.max(REPAIR);
+                search.resume(&self.habits, &present);
             }
-            search.resume(&self.habits, &present);
+            search.begin(&self.habits, share * (2.0 * effort).min(1.0), |length| took() <= most(length));
+            let tries = limits.effort as f64 * more_for(count) * tried * effort;
+            search.improve(tries.ceil() as u64, |length| took() <= most(length) * tried);
+            search
+        };
+        let mut best = search();
+        let searches = if took() == 0.0 { searches_for(count, share) } else { 1 };
+        for other in (1..searches).map(|_| search()) {
+            if other.length() < best.length() {
+                best = other;
+            }
         }
-        search.begin(&self.habits, share * (2.0 * effort).min(1.0), |length| took() <= most(length));
-        let tries = limits.effort as f64 * more * tried * effort;
-        search.improve(tries.ceil() as u64, |length| took() <= most(length) * tried);
         if occasion == Occasion::New {
             (self.done, self.is_full) = (0, outlook.len() >= limits.window);
         }
-        (self.count, self.length) = (outlook.len(), search.length());
-        let (best, habits) = search.finish();
+        (self.count, self.length) = (outlook.len(), best.length());
+        let (best, habits) = best.finish();
         self.habits = habits;
         self.spent += took();
         self.adopt(&outlook, &best, occasion);
