@@ -17,10 +17,10 @@ use round::{Examined, Later, round};
 use standing::{Attempt, Standing, Verdict};
 use variation::Variation;
 
-/// Share of the tries that change the preferences of kinds of tasks: these change most at once. Where plans are compared
-/// by draws, a plan is there already, and what is left to gain is in single tasks.
+/// Share of the tries that change the preferences of kinds of tasks: these change most at once. Less, where single tasks
+/// [move](Standing::moves_tasks).
 const ON_KINDS: f64 = 0.8;
-const ON_KINDS_BY_DRAWS: f64 = 0.1;
+const ON_KINDS_BESIDE_MOVES: f64 = 0.1;
 
 /// How much longer a task may take away from the owner of its data, if it leaves.
 const STAYS: [f64; 4] = [0.0, 4.0, 12.0, f64::INFINITY];
@@ -181,10 +181,10 @@ impl<'a> Search<'a> {
 
     /// Makes `tries` tries.
     pub(super) fn improve(&mut self, tries: u64, goes_on: impl Fn(u64) -> bool) {
-        let on_kinds = match (self.basis.is_uniform, self.standing.samples.is_empty()) {
-            (true, _) => 0.0,
-            (false, true) => ON_KINDS,
-            (false, false) => ON_KINDS_BY_DRAWS,
+        let on_kinds = match self.basis.is_uniform {
+            true => 0.0,
+            false if self.standing.moves_tasks() => ON_KINDS_BESIDE_MOVES,
+            false => ON_KINDS,
         };
         let on_kinds = |number: u64| (number as f64) < on_kinds * tries as f64;
         let (most, mut number) = (self.most(), 0);

@@ -36,7 +36,7 @@ const MOST_THREADS: usize = 8;
 /// Maximum number of searches for a plan, and number of tasks that all searches for one have together, if there is more
 /// than one.
 const MOST_SEARCHES: f64 = 4.0;
-const SEARCHED: f64 = 1024.0;
+const SEARCHED: f64 = 1536.0;
 
 /// Minimum share of new tasks in a plan for which there is more than one search.
 const LEAST_FRESH: f64 = 0.5;
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn small_new_graphs_are_searched_several_times() {
-        let searches = [1.0, 256.0, 300.0, 512.0, 600.0, 1e6].map(|count| searches_for(count, 1.0));
+        let searches = [1.0, 384.0, 400.0, 768.0, 800.0, 1e6].map(|count| searches_for(count, 1.0));
         assert_eq!(searches, [4, 4, 3, 2, 1, 1]);
         assert_eq!(searches_for(10.0, 0.4), 1);
     }

@@ -79,6 +79,13 @@ impl<'a> Standing<'a> {
         }
     }
 
+    /// Whether attempts move single tasks, rather than change preferences for classes of lanes. With one class these mean
+    /// nothing. Where plans are compared by draws, one is there already, and what is left to gain is in single tasks; the
+    /// mean of draws tells small differences apart, which the most likely lengths alone do not.
+    pub(super) fn moves_tasks(&self) -> bool {
+        !self.samples.is_empty() || (self.outlook.classes == 1 && self.outlook.memories > 1)
+    }
+
     /// Whether there is a best plan.
     pub(super) fn has_begun(&self) -> bool {
         self.best.end != u64::MAX

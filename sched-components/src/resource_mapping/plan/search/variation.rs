@@ -29,8 +29,7 @@ const WITH_EVICTIONS: f64 = 0.2;
 /// Probability that tasks choose hastily where they did not, or the other way round, where allocations take time.
 const HASTY: f64 = 0.2;
 
-/// Where plans are compared by draws: the probability that an attempt moves tasks rather than changes preferences. The
-/// mean of draws tells small differences apart, which the most likely lengths alone do not.
+/// Where tasks [move](Standing::moves_tasks): the probability that an attempt moves some rather than changes preferences.
 const MOVING: f64 = 0.7;
 
 /// Probability that two tasks change places, rather than that one goes to another lane.
@@ -57,7 +56,7 @@ impl Variation<'_> {
             self.change_kinds(&mut taste);
             return Attempt { taste, lanes: None };
         }
-        if !self.standing.samples.is_empty() && self.dice.chance(MOVING) {
+        if self.standing.moves_tasks() && self.dice.chance(MOVING) {
             let lanes = self.move_tasks(&mut taste);
             return Attempt { taste, lanes: Some(lanes) };
         }
