@@ -17,8 +17,8 @@ use round::{Examined, Later, round};
 use standing::{Attempt, Standing, Verdict};
 use variation::Variation;
 
-/// Share of the tries that change the preferences of kinds of tasks: these change most at once. Less, where single tasks
-/// [move](Standing::moves_tasks).
+/// Share of the tries that change the preferences of kinds of tasks: these change most at once. Less, where single
+/// tasks [move](Standing::moves_tasks).
 const ON_KINDS: f64 = 0.8;
 const ON_KINDS_BESIDE_MOVES: f64 = 0.1;
 

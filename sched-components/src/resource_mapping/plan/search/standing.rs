@@ -79,9 +79,9 @@ impl<'a> Standing<'a> {
         }
     }
 
-    /// Whether attempts move single tasks, rather than change preferences for classes of lanes. With one class these mean
-    /// nothing. Where plans are compared by draws, one is there already, and what is left to gain is in single tasks; the
-    /// mean of draws tells small differences apart, which the most likely lengths alone do not.
+    /// Whether attempts move single tasks, rather than change preferences for classes of lanes. With one class these
+    /// mean nothing. Where plans are compared by draws, one is there already, and what is left to gain is in single
+    /// tasks; the mean of draws tells small differences apart, which the most likely lengths alone do not.
     pub(super) fn moves_tasks(&self) -> bool {
         !self.samples.is_empty() || (self.outlook.classes == 1 && self.outlook.memories > 1)
     }

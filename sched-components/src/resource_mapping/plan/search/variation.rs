@@ -29,7 +29,8 @@ const WITH_EVICTIONS: f64 = 0.2;
 /// Probability that tasks choose hastily where they did not, or the other way round, where allocations take time.
 const HASTY: f64 = 0.2;
 
-/// Where tasks [move](Standing::moves_tasks): the probability that an attempt moves some rather than changes preferences.
+/// Where tasks [move](Standing::moves_tasks): the probability that an attempt moves some, rather than changes
+/// preferences.
 const MOVING: f64 = 0.7;
 
 /// Probability that two tasks change places, rather than that one goes to another lane.
