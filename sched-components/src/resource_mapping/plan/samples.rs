@@ -29,8 +29,8 @@ struct Draw {
 impl Samples {
     /// Draws lengths whose logarithms deviate by `spread` from those of the outlook: equally on all lanes of a class.
     /// Each draw has an opposite one, in which what is longer is shorter by the same ratio, so that no task seems long
-    /// or short by chance in the mean (antithetic variates: Hammersley and Morton, *A new Monte Carlo technique: antithetic
-    /// variates*, 1956).
+    /// or short by chance in the mean (Hammersley and Morton, *A new Monte Carlo technique: antithetic variates*,
+    /// 1956).
     pub(super) fn draw(outlook: &Outlook, spread: f64, dice: &mut Dice) -> Samples {
         let pair = |_| {
             let mut again = *dice;
