@@ -85,7 +85,7 @@
 //! lengths drawn with the deviation seen so far; and a worker whose next task is late takes a short one meanwhile. Most
 //! tries let single tasks move then. With lengths that deviate by 20 %, half of it errors of the models, makespans are
 //! 2.7 % longer than without deviation, in the mean of 163 cases of up to 130 tasks on 25 machines (`tree-dmda` 3.6 %),
-//! and 6.7 % in the mean of the four of `tests/tests/deviations.rs` (4.3 %).
+//! and 7.0 % in the mean of the four of `tests/tests/deviations.rs` (4.3 %).
 //!
 //! The gains of each part, on two machines with 9 cores and 3 GPUs (the table is `tests/tests/starpu_better.rs`), as
 //! the share of the gap between the best of StarPU's fifty policies and the bound that is closed, on average over
