@@ -33,10 +33,9 @@ const LEAST_FOR_THREADS: f64 = 200.0;
 /// Maximum number of threads of a search: each has tables of the graph.
 const MOST_THREADS: usize = 8;
 
-/// Maximum number of searches for a plan, and number of tasks that all searches for one have together, if there is more
-/// than one.
+/// Maximum number of searches for a plan, and of tasks that several searches go through together.
 const MOST_SEARCHES: f64 = 4.0;
-const SEARCHED: f64 = 1536.0;
+const MOST_SEARCHED: f64 = 1536.0;
 
 /// Minimum share of new tasks in a plan for which there is more than one search.
 const LEAST_FRESH: f64 = 0.5;
@@ -69,7 +68,7 @@ pub(super) fn threads_for(count: f64) -> usize {
 /// A search ends where no change of a few preferences helps. By bad luck that is far from the best, in graphs of a few
 /// dozen tasks on slow links by a third; by other random choices it is elsewhere.
 pub(super) fn searches_for(count: f64, fresh: f64) -> usize {
-    if fresh < LEAST_FRESH { 1 } else { (SEARCHED / count).clamp(1.0, MOST_SEARCHES) as usize }
+    if fresh < LEAST_FRESH { 1 } else { (MOST_SEARCHED / count).clamp(1.0, MOST_SEARCHES) as usize }
 }
 
 #[cfg(test)]

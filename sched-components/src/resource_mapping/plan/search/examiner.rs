@@ -5,8 +5,7 @@ use crate::resource_mapping::plan::outlook::{NEVER, Outlook};
 use crate::resource_mapping::plan::schedule::{Schedule, Scratch};
 use crate::resource_mapping::plan::tried::{Fingerprint, Followed, Outcome};
 
-/// What was found out about an attempt. All of it holds beside any best plan, except that the lanes of an attempt may be
-/// those of [one](Attempt::lanes).
+/// What was found out about an attempt. All of it holds beside any best plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Finding {
     /// What tasks chose, where they chose before the plan was followed.

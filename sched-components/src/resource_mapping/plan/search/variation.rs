@@ -1,4 +1,4 @@
-//! Attempts with other preferences than those of the best plan.
+//! Attempts with other preferences than those of the best plan, or with other lanes for some of its tasks.
 
 use super::STAYS;
 use super::basis::Basis;
@@ -16,11 +16,11 @@ const MOST_LIKED: f64 = -0.9;
 /// How much a nanosecond of transfers counts beyond the delay that it causes.
 const HAULS: [f64; 5] = [0.0, 0.3, 1.0, 2.0, 4.0];
 
-/// Amounts by which keys are moved, as shares of the plan's length.
-const MOVES: [f64; 4] = [0.0, 0.003, 0.01, 0.03];
+/// Amounts by which keys are shifted, as shares of the plan's length.
+const SHIFTS: [f64; 4] = [0.0, 0.003, 0.01, 0.03];
 
-/// Shares of the tasks whose keys are moved.
-const MOVED: [f64; 3] = [1.0, 0.1, 0.02];
+/// Shares of the tasks whose keys are shifted.
+const SHIFTED: [f64; 3] = [1.0, 0.1, 0.02];
 
 /// Probability that an attempt knows what is evicted where the last one did not, or the other way round, where not all
 /// data fits into a memory.
@@ -36,9 +36,9 @@ const MOVING: f64 = 0.7;
 /// Probability that two tasks change places, rather than that one goes to another lane.
 const SWAPPED: f64 = 0.75;
 
-/// Probability that the keys of tasks that move are changed too, and by how much, as a share of the plan's length.
-const SHIFTED: f64 = 0.5;
-const SHIFT: f64 = 0.05;
+/// Probability that the keys of tasks that move are shifted too, and by how much, as a share of the plan's length.
+const SHIFTED_TOO: f64 = 0.5;
+const SHIFT_OF_MOVED: f64 = 0.05;
 
 /// See the [module](self).
 pub(super) struct Variation<'a> {
@@ -50,7 +50,8 @@ pub(super) struct Variation<'a> {
 }
 
 impl Variation<'_> {
-    /// The next attempt: with other preferences for `kinds` of tasks, or else for single ones.
+    /// The next attempt: with other preferences for `kinds` of tasks, or else with other preferences or lanes for single
+    /// ones.
     pub(super) fn next(&mut self, kinds: bool, scratch: &mut Scratch) -> Attempt {
         let mut taste = self.taste.clone();
         if kinds {
@@ -110,8 +111,8 @@ impl Variation<'_> {
             1 => taste.keys = before_end(best, &best.latest_starts(outlook, scratch)),
             _ => taste.keys = before_end(best, &best.starts),
         }
-        let by = MOVES[dice.below(MOVES.len())] * best.end.saturating_sub(outlook.now) as f64;
-        let share = MOVED[dice.below(MOVED.len())];
+        let by = SHIFTS[dice.below(SHIFTS.len())] * best.end.saturating_sub(outlook.now) as f64;
+        let share = SHIFTED[dice.below(SHIFTED.len())];
         if by > 0.0 {
             for key in &mut taste.keys {
                 if dice.chance(share) {
@@ -146,8 +147,8 @@ impl Variation<'_> {
                 }
             }
         }
-        if dice.chance(SHIFTED) {
-            let by = SHIFT * self.standing.length() as f64;
+        if dice.chance(SHIFTED_TOO) {
+            let by = SHIFT_OF_MOVED * self.standing.length() as f64;
             moved.into_iter().for_each(|task| taste.keys[task] += by * dice.normal());
         }
         lanes
