@@ -22,7 +22,8 @@
 //! tiles that are written together have one owner, or every such task would move one of them. These groups are dealt to
 //! the owners in turn, if there is one for each.
 //!
-//! Other data is dealt to the owners in turn.
+//! **Other data** mostly is the parts of something with one dimension, such as the columns of a stencil. Each owner gets
+//! neighbours: what is computed from each other lies close together on an axis, of which each has a part.
 //!
 //! **The slow kernels.** A task that owners execute less than `least-speedup` times as fast as another worker, such as
 //! the factorisation of a diagonal tile, may go to any worker of other memory nodes too, whichever completes it first.
@@ -37,7 +38,7 @@ mod owners;
 use super::completion::{Candidate, Weights};
 use super::soonest::Soonest;
 use crate::LARGEST;
-pub(super) use owners::Owners;
+pub(super) use owners::{MOST_HALVINGS, Owners};
 use sched_core::*;
 
 /// Sends each task to the memory node that owns the data it writes.
@@ -102,7 +103,7 @@ impl BlockCyclic {
         let Some(submitted) = node.submitted() else { return };
         let mut owners = self.owners.lock();
         owners.learn(node, submitted);
-        let Some(owner) = owners.of_task(submitted, task.id().sequence()) else { return };
+        let Some(owner) = owners.of_task(submitted, task.id().sequence(), 0) else { return };
         let memory = |candidate: &Candidate| {
             let worker = node.each_child_worker_in_context(candidate.child).next();
             worker.and_then(|worker| node.memory_node(worker))

@@ -41,7 +41,7 @@
 //! **Owners.** Some of the first plans let the owner of the data compute ([`BlockCyclic`](super::BlockCyclic) has the
 //! map and the reasons), and the search goes on from the best of all. Where many devices share links, such a plan moves
 //! far less data than one that HEFT makes. How much a task must gain on the owner's workers to stay there is varied
-//! too.
+//! too. Half as many owners move less still: where links are slow, that outweighs the devices that have nothing to do.
 //!
 //! **Memory is allocated** on a device in some time, one piece at a time in the machine ([`Route::allocation`]). What a
 //! task reads gets memory when it is fetched, and what a task only writes when a worker takes the task, which is when

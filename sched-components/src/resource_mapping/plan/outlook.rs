@@ -3,13 +3,14 @@
 mod residents;
 mod squads;
 
-use super::super::block_cyclic::Owners;
+use super::super::block_cyclic::{MOST_HALVINGS, Owners};
 use super::super::completion::Weights;
 use super::experience::Experience;
 use super::flows::{Flows, NOWHERE};
 use super::kinds::Kinds;
 use super::network::{Network, Traffic};
 use super::replicas::Replicas;
+use super::schedule::Owned;
 use super::under_way::UnderWay;
 use crate::queue::nanos;
 use sched_core::{Child, DataAccess, Estimate, MemoryNode, Node, Stage, Submitted, SubmittedTask, Task, WorkerId};
@@ -84,8 +85,8 @@ pub(super) struct Outlook {
     /// Whether each task takes a lane's time. Others take no time, and end by themselves or are sent elsewhere.
     pub(super) works: Vec<bool>,
     /// The memory that owns what each task writes, and how many times as long the task takes on the best lane elsewhere
-    /// that belongs to no owner.
-    pub(super) owners: Vec<Option<(usize, f64)>>,
+    /// that belongs to no owner; by how many times the number of owners is halved.
+    pub(super) owners: [Vec<Option<(usize, f64)>>; 1 + MOST_HALVINGS],
     /// Whether the memory of each lane owns data.
     pub(super) of_owner: Vec<bool>,
     /// Tasks that were sent: number, lane, and expected end.
@@ -235,11 +236,12 @@ impl Outlook {
         &self.nearest[(self.size_of[data] * self.memories + to) * self.memories..][..self.memories]
     }
 
-    /// Whether a lane may execute a task if the owner of the data computes, except for tasks that take less than `most`
-    /// times as long on a lane of no owner.
-    pub(super) fn is_with_owner(&self, task: usize, lane: usize, most: f64) -> bool {
-        self.owners[task]
-            .is_none_or(|(owner, ratio)| self.lanes[lane].memory == owner || (!self.of_owner[lane] && ratio < most))
+    /// Whether a lane may execute a task if the owner of the data computes, except for tasks that take less than
+    /// [`Owned::most`] times as long on a lane of no owner.
+    pub(super) fn is_with_owner(&self, task: usize, lane: usize, owned: Owned) -> bool {
+        self.owners[owned.halvings][task].is_none_or(|(owner, ratio)| {
+            self.lanes[lane].memory == owner || (!self.of_owner[lane] && ratio < owned.most)
+        })
     }
 
     /// Whether plans are compared with transfers that share links at each moment.
@@ -252,9 +254,9 @@ impl Outlook {
         (0..self.memories).any(|memory| self.network.allocation(memory) > 0)
     }
 
-    /// Whether data is owned by different memories.
-    pub(super) fn has_owners(&self) -> bool {
-        let mut owners = self.owners.iter().flatten().map(|(owner, _)| owner);
+    /// Whether data is owned by different memories, where the number of owners is halved that many times.
+    pub(super) fn has_owners(&self, halvings: usize) -> bool {
+        let mut owners = self.owners[halvings].iter().flatten().map(|(owner, _)| owner);
         owners.next().is_some_and(|first| owners.any(|owner| owner != first))
     }
 
@@ -342,10 +344,10 @@ impl<'a> Builder<'a> {
         }
         self.outlook.rows.push(row);
         let lengths = self.outlook.lengths(number);
-        let owner = self.owner(sequence, lengths);
+        let owners: [_; 1 + MOST_HALVINGS] = std::array::from_fn(|halvings| self.owner(sequence, lengths, halvings));
         let works = !task.passes && lengths.iter().any(|length| *length != NEVER);
         let outlook = &mut self.outlook;
-        outlook.owners.push(owner);
+        outlook.owners.iter_mut().zip(owners).for_each(|(of, owner)| of.push(owner));
         outlook.sequences.push(sequence);
         outlook.works.push(works);
         outlook.kinds.push(kind);
@@ -364,8 +366,8 @@ impl<'a> Builder<'a> {
 
     /// The memory that owns what a task writes, if a lane there can execute it, and the ratio of the shortest length on
     /// lanes of no owner to that on the owner's.
-    fn owner(&self, sequence: u64, lengths: &[u64]) -> Option<(usize, f64)> {
-        let owner = self.view.owners.of_task(self.view.submitted, sequence)?.0 as usize;
+    fn owner(&self, sequence: u64, lengths: &[u64], halvings: usize) -> Option<(usize, f64)> {
+        let owner = self.view.owners.of_task(self.view.submitted, sequence, halvings)?.0 as usize;
         let lanes = || self.view.lanes.iter().zip(&self.outlook.of_owner).zip(lengths);
         let at_owner = lanes().filter(|((lane, _), _)| lane.memory == owner).map(|(_, length)| *length).min()?;
         let elsewhere = lanes().filter(|((_, owns), _)| !**owns).map(|(_, length)| *length).min().unwrap_or(NEVER);

@@ -18,6 +18,16 @@ pub(super) struct Schedule {
     pub(super) end: u64,
 }
 
+/// How the owner of the data computes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Owned {
+    /// How many times as long a task takes on the best lane of no owner from which on it stays with the owner of what it
+    /// writes.
+    pub(super) most: f64,
+    /// How many times the number of owners is halved.
+    pub(super) halvings: usize,
+}
+
 /// The preferences that lead to a plan.
 #[derive(Clone, Debug)]
 pub(super) struct Taste {
@@ -27,8 +37,8 @@ pub(super) struct Taste {
     pub(super) by_kind: Vec<f64>,
     /// By task and class: as `by_kind`.
     pub(super) by_task: Vec<f64>,
-    /// Whether the owner of the data computes; the number is that of [`Outlook::is_with_owner`].
-    pub(super) owned: Option<f64>,
+    /// Whether the owner of the data computes.
+    pub(super) owned: Option<Owned>,
     /// How much a nanosecond of transfers counts beyond the delay that it causes.
     pub(super) haul: f64,
     /// Whether tasks choose when they become ready ([`dispatch`](Schedule::dispatch)).
@@ -48,7 +58,7 @@ pub(super) struct Taste {
 pub(super) struct Leanings<'a> {
     outlook: &'a Outlook,
     task: usize,
-    owned: Option<f64>,
+    owned: Option<Owned>,
     lengths: &'a [u64],
     /// By class.
     of_kind: &'a [f64],
@@ -77,7 +87,7 @@ impl Leanings<'_> {
     #[inline]
     pub(super) fn to(&self, lane: usize) -> Option<(u64, f64)> {
         let length = self.lengths[lane];
-        let is_out = |most| !self.outlook.is_with_owner(self.task, lane, most);
+        let is_out = |owned| !self.outlook.is_with_owner(self.task, lane, owned);
         if length == NEVER || self.owned.is_some_and(is_out) {
             return None;
         }

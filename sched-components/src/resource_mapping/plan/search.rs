@@ -6,10 +6,11 @@ mod round;
 mod standing;
 mod variation;
 
+use super::super::block_cyclic::MOST_HALVINGS;
 use super::dice::Dice;
 use super::outlook::Outlook;
 use super::samples::Samples;
-use super::schedule::{Schedule, Taste};
+use super::schedule::{Owned, Schedule, Taste};
 use crate::queue::Padded;
 use basis::Basis;
 use examiner::Examiner;
@@ -34,17 +35,29 @@ struct Start {
     late: bool,
     hasty: bool,
     haul: f64,
-    owned: Option<f64>,
+    owned: Option<Owned>,
+}
+
+/// The owner of the data computes, one of all owners.
+const fn owned(most: f64) -> Option<Owned> {
+    Some(Owned { most, halvings: 0 })
 }
 
 /// A plan by HEFT.
-const fn ahead(haul: f64, owned: Option<f64>) -> Start {
+const fn ahead(haul: f64, owned: Option<Owned>) -> Start {
     Start { at_once: false, shares: false, evicts: false, late: false, hasty: false, haul, owned }
 }
 
 /// A plan by a dispatcher that knows the links.
-const fn at_once(shares: bool, haul: f64, owned: Option<f64>) -> Start {
+const fn at_once(shares: bool, haul: f64, owned: Option<Owned>) -> Start {
     Start { at_once: true, shares, evicts: false, late: false, hasty: false, haul, owned }
+}
+
+impl Start {
+    /// The same where the number of owners is halved that many times, if the owner of the data computes.
+    fn halved(&self, halvings: usize) -> Option<Start> {
+        Some(Start { owned: Some(Owned { halvings, ..self.owned? }), ..*self })
+    }
 }
 
 /// A plan by list scheduling.
@@ -58,12 +71,12 @@ const STARTS: [Start; 12] = [
     at_once(true, 1.0, None),
     at_once(false, 4.0, None),
     at_once(false, 1.0, None),
-    ahead(0.0, Some(STAYS[0])),
-    at_once(true, 0.0, Some(STAYS[0])),
-    ahead(0.0, Some(STAYS[1])),
-    at_once(false, 0.0, Some(STAYS[2])),
-    at_once(true, 1.0, Some(STAYS[1])),
-    at_once(true, 1.0, Some(STAYS[3])),
+    ahead(0.0, owned(STAYS[0])),
+    at_once(true, 0.0, owned(STAYS[0])),
+    ahead(0.0, owned(STAYS[1])),
+    at_once(false, 0.0, owned(STAYS[2])),
+    at_once(true, 1.0, owned(STAYS[1])),
+    at_once(true, 1.0, owned(STAYS[3])),
 ];
 
 /// What a good plan went by, for the next one.
@@ -139,8 +152,12 @@ impl<'a> Search<'a> {
         let known = before.by_kind.iter().any(|liking| *liking != 0.0) || before.start != Start::default();
         let listed = self.basis.is_uniform.then(|| fresh(&LISTED));
         let first = known.then(|| before.clone()).into_iter().chain(listed);
-        let has_owners = self.standing.outlook.has_owners();
+        let has_owners = self.standing.outlook.has_owners(0);
         let all = first.chain(STARTS.iter().take(count).map(fresh));
+        let outlook = self.standing.outlook;
+        let halved = |halvings| STARTS.iter().take(count).filter_map(move |start| start.halved(halvings));
+        let halvings = (1..=MOST_HALVINGS).filter(|halvings| outlook.has_owners(*halvings));
+        let all = all.chain(halvings.flat_map(halved).map(|start| fresh(&start)));
         let evicts = |start: &Start| fresh(&Start { evicts: true, ..*start });
         let all = all.chain(STARTS.iter().filter(|start| start.shares).take(evicting).map(evicts));
         let hasty = |start: &Start| fresh(&Start { hasty: true, ..*start });

@@ -128,7 +128,7 @@ mod tests {
             groups: kinds.to_vec(),
             count_groups: 3,
             works: vec![true; count],
-            owners: vec![None; count],
+            owners: std::array::from_fn(|_| vec![None; count]),
             of_owner: vec![false; lanes.len()],
             is_sent: vec![false; count],
             waits: vec![0; count],

@@ -32,7 +32,7 @@ fn one_task(lengths: &[u64]) -> Outlook {
         groups: vec![0],
         count_groups: 1,
         works: vec![true],
-        owners: vec![Some((owner, elsewhere as f64 / lengths[owner] as f64))],
+        owners: std::array::from_fn(|_| vec![Some((owner, elsewhere as f64 / lengths[owner] as f64))]),
         of_owner: (0..count).map(|lane| lane == owner).collect(),
         is_sent: vec![false],
         waits: vec![0],
@@ -62,8 +62,9 @@ fn a_task_keeps_its_lane_although_it_is_not_to_leave_the_owner_of_its_data_any_m
         hasty: false,
         late: false,
     };
-    let place = |owned, fixed: Option<&[usize]>| {
+    let place = |most: Option<f64>, fixed: Option<&[usize]>| {
         let mut schedule = Schedule::default();
+        let owned = most.map(|most| Owned { most, halvings: 0 });
         schedule.choose(&outlook, &taste(owned), fixed, &mut Scratch::default());
         (schedule.lanes[0], schedule.starts[0], schedule.ends[0])
     };
@@ -134,7 +135,7 @@ fn graph(lengths: &[Vec<u64>], before: &[Vec<usize>], free: &[u64]) -> Outlook {
         kinds: (0..count).collect(),
         groups: (0..count).collect(),
         count_groups: count,
-        owners: vec![None; count],
+        owners: std::array::from_fn(|_| vec![None; count]),
         of_owner: vec![false; free.len()],
         works: lengths.iter().map(|lengths| lengths[0] > 0).collect(),
         is_sent: vec![false; count],

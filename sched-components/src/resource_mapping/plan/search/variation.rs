@@ -78,8 +78,10 @@ impl Variation<'_> {
         if dice.chance(0.5) {
             taste.keys.clone_from(&self.basis.ranks[dice.below(self.basis.ranks.len())]);
         }
-        if taste.owned.is_some() && dice.chance(0.3) {
-            taste.owned = Some(STAYS[dice.below(STAYS.len())]);
+        if let Some(owned) = &mut taste.owned
+            && dice.chance(0.3)
+        {
+            owned.most = STAYS[dice.below(STAYS.len())];
         }
         if dice.chance(0.2) {
             taste.haul = HAULS[dice.below(HAULS.len())];
