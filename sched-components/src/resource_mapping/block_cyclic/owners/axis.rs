@@ -12,6 +12,10 @@ use std::collections::HashMap;
 /// Maximum number of pieces of data that the place of another one is computed from.
 const MOST_READ: usize = 64;
 
+/// Share of the axis between pieces that are computed from nothing, until they are spread: the golden section, by which
+/// any number of them lie nearly evenly.
+const APART: f64 = 0.618_033_988_749_895;
+
 /// A piece of data.
 #[derive(Debug)]
 struct Piece {
@@ -51,9 +55,12 @@ impl Axis {
         if self.levels.len() <= level {
             self.levels.resize_with(level + 1, Vec::new);
         }
-        self.levels[level].push(data);
         // It lies with what it is computed from, until all of its level is spread.
-        let place = self.median(&computed_from);
+        let place = match computed_from.is_empty() {
+            true => (APART * self.levels[level].len() as f64).fract(),
+            false => self.median(&computed_from),
+        };
+        self.levels[level].push(data);
         self.pieces.insert(data, Piece { level, computed_from, place });
     }
 
@@ -138,6 +145,18 @@ mod tests {
         assert_eq!(places(&axis, 3..7), [250, 250, 750, 750].map(Some), "with their parents at first");
         axis.spread();
         assert_eq!(places(&axis, 0..7), [500, 250, 750, 125, 375, 625, 875].map(Some));
+    }
+
+    #[test]
+    fn what_is_computed_from_nothing_lies_evenly_before_it_is_spread() {
+        let mut axis = Axis::default();
+        (0..8).for_each(|data| axis.note(data, std::iter::empty()));
+        axis.spread();
+        // Each quarter gets its part of those that come later.
+        (8..40).for_each(|data| axis.note(data, std::iter::empty()));
+        let mut quarters = [0; 4];
+        (8..40).filter_map(|data| axis.place(data)).for_each(|place| quarters[(4.0 * place) as usize] += 1);
+        assert!(quarters.iter().all(|count| (7..=9).contains(count)), "{quarters:?}");
     }
 
     proptest! {

@@ -17,7 +17,7 @@ pub(in crate::resource_mapping::plan) struct Limits {
 }
 
 /// With more tasks than this, fewer plans are tried, so that the search takes no longer. With fewer, more are, by the
-/// root of the ratio, but no more than so many times as many.
+/// root of the ratio, but no more than `MOST_MORE` times as many.
 const AT_FULL_EFFORT: f64 = 8192.0;
 const MOST_MORE: f64 = 4.0;
 
