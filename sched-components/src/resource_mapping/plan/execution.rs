@@ -102,11 +102,11 @@ pub(super) struct Execution {
     /// By data and memory: whether memory is allocated.
     allocated: Vec<bool>,
     /// When the data of each task is there.
-    arrivals: Vec<u64>,
+    pub(super) arrivals: Vec<u64>,
     /// The tasks of each lane, in order.
     queues: Vec<Vec<usize>>,
     /// By task, what it takes on the lane that it has in the plan.
-    pub(super) lengths: Vec<u64>,
+    lengths: Vec<u64>,
     /// The tasks that wait for each lane and whose data comes, by the time; and those whose data is there,
     /// by urgency.
     coming: Vec<BinaryHeap<Coming>>,
@@ -155,23 +155,9 @@ impl Schedule {
     /// task is fetched when it is ready, but not earlier than [`Outlook::lead`] before its planned start. Gives up where
     /// the plan takes longer than until `most`, with the end of time as its end.
     pub(super) fn follow(&mut self, outlook: &Outlook, plan: &Schedule, most: u64, scratch: &mut Scratch) {
-        scratch.line_up(outlook, plan);
-        self.follow_in_line(outlook, plan, &outlook.sent, most, scratch);
-    }
-
-    /// As [`follow`](Self::follow), where the tasks of `plan` are in [line](Scratch::line_up), with what these take, and
-    /// `sent` are the tasks that were sent.
-    pub(super) fn follow_in_line(
-        &mut self,
-        outlook: &Outlook,
-        plan: &Schedule,
-        sent: &[(usize, usize, u64)],
-        most: u64,
-        scratch: &mut Scratch,
-    ) {
         self.begin_in_line(outlook, plan, most, scratch);
         let fetch = |task: usize, ready: u64| plan.fetched(outlook, task, ready);
-        self.release_first(outlook, sent, scratch, fetch);
+        self.release_first(outlook, scratch, fetch);
         while let Some(Reverse(entry)) = scratch.execution.events.pop() {
             let at = entry.at();
             match entry.event() {
@@ -197,8 +183,9 @@ impl Schedule {
         Entry::fetch(ready.max(start.saturating_sub(outlook.lead)), -(start as f64), task)
     }
 
-    /// Begins an execution in which each lane executes its tasks in [line](Scratch::line_up).
+    /// Begins an execution in which each lane executes its tasks in the order of their starts.
     fn begin_in_line(&mut self, outlook: &Outlook, plan: &Schedule, most: u64, scratch: &mut Scratch) {
+        scratch.line_up(outlook, plan);
         self.begin(outlook, most, scratch);
         self.lanes.clone_from(&plan.lanes);
         let Execution { queues, lengths, left, .. } = &mut scratch.execution;
@@ -252,14 +239,8 @@ impl Schedule {
     }
 
     /// Plans the ends of the tasks that were sent, and releases those that wait for nothing.
-    fn release_first(
-        &mut self,
-        outlook: &Outlook,
-        sent: &[(usize, usize, u64)],
-        scratch: &mut Scratch,
-        fetch: impl Fn(usize, u64) -> Entry,
-    ) {
-        for (task, lane, end) in sent.iter().copied() {
+    fn release_first(&mut self, outlook: &Outlook, scratch: &mut Scratch, fetch: impl Fn(usize, u64) -> Entry) {
+        for (task, lane, end) in outlook.sent.iter().copied() {
             (self.lanes[task], self.ends[task]) = (lane, end);
             scratch.execution.events.push(Reverse(Entry::end(end, task)));
         }
@@ -318,7 +299,7 @@ impl Schedule {
 
 impl Scratch {
     /// Gives each lane the tasks that it has in a plan, in the order of their starts, with what they should take there.
-    pub(super) fn line_up(&mut self, outlook: &Outlook, plan: &Schedule) {
+    fn line_up(&mut self, outlook: &Outlook, plan: &Schedule) {
         let Scratch { order, execution, .. } = self;
         order.clear();
         order.extend((0..outlook.len()).filter(|task| outlook.is_open(*task) && outlook.works[*task]));

@@ -456,4 +456,4 @@ impl<'a> Builder<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -1,29 +1,39 @@
-//! What becomes of a plan where kernels deviate: it is followed with lengths that are drawn at random.
+//! What becomes of a plan where kernels deviate: it is rehearsed with lengths that are drawn at random.
 //!
 //! Of many plans that are compared by the lengths that are most likely, the best is one in which these happen to fit
 //! together. Where lengths deviate, they do not, and lanes wait for each other. A plan that is best in the mean of
 //! several draws has time to spare where it is needed.
+//!
+//! In a rehearsal each lane executes its tasks in the order of the plan, each task when those before it have ended, and
+//! as long after that as in the plan its data takes: what delays transfers is the same in all draws. So a plan is a graph
+//! of tasks behind others and behind those of the same lane, and a draw the longest path in it (Canon and Jeannot,
+//! *Evaluation and optimization of the robustness of DAG schedules in heterogeneous environments*, 2010). All draws go
+//! through it side by side, and together take less time than one execution [event by event](super::execution).
+
+mod rehearsal;
+
+pub(super) use rehearsal::Rehearsal;
 
 use super::dice::Dice;
-use super::outlook::{NEVER, Outlook};
-use super::schedule::{Schedule, Scratch};
+use super::outlook::Outlook;
+use std::ops::Range;
 
-/// Number of draws, which is even. Four tell hardly more than none.
+/// Number of draws, which is even. Four tell hardly more than none, and 64 no more than these.
 const DRAWS: usize = 16;
+
+/// A time in each draw, in nanoseconds. What is rounded off is a ten-millionth, and the draws fit into few registers.
+type Times = [f32; DRAWS];
 
 /// See the [module](self). All plans of a search meet the same draws.
 #[derive(Default, Debug)]
 pub(super) struct Samples {
-    draws: Vec<Draw>,
-}
-
-/// What lengths turn out to be. (Small, so that all draws stay in the processor's cache beside one outlook.)
-#[derive(Debug)]
-struct Draw {
     /// By task and class of lanes: how many times as long as likely the task takes.
-    factors: Vec<f64>,
-    /// [`Outlook::sent`], with the ends of this draw.
-    sent: Vec<(usize, usize, u64)>,
+    factors: Vec<Times>,
+    /// How long after the outlook's now the tasks end that were sent, in its order.
+    sent: Vec<Times>,
+    /// The tasks that each waits for.
+    before: Vec<u32>,
+    before_of: Vec<Range<usize>>,
 }
 
 impl Samples {
@@ -32,103 +42,100 @@ impl Samples {
     /// or short by chance in the mean (Hammersley and Morton, *A new Monte Carlo technique: antithetic variates*,
     /// 1956).
     pub(super) fn draw(outlook: &Outlook, spread: f64, dice: &mut Dice) -> Samples {
-        let pair = |_| {
-            let mut again = *dice;
-            [Draw::new(outlook, spread, dice), Draw::new(outlook, -spread, &mut again)]
+        let mut factors = || -> Times {
+            let mut times = [1.0; DRAWS];
+            for pair in times.chunks_exact_mut(2) {
+                let factor = (spread * dice.normal()).exp();
+                pair.copy_from_slice(&[factor as f32, factor.recip() as f32]);
+            }
+            times
         };
-        Samples { draws: (0..DRAWS / 2).flat_map(pair).collect() }
+        let mut samples = Samples {
+            factors: (0..outlook.len() * outlook.classes).map(|_| factors()).collect(),
+            ..Samples::default()
+        };
+        for (_, _, end) in &outlook.sent {
+            let left = end.saturating_sub(outlook.now) as f32;
+            samples.sent.push(factors().map(|factor| left * factor));
+        }
+        samples.list_before(outlook);
+        samples
+    }
+
+    fn list_before(&mut self, outlook: &Outlook) {
+        let mut counts = vec![0; outlook.len()];
+        let each =
+            || (0..outlook.len()).flat_map(|task| outlook.successors(task).iter().map(move |next| (task, *next)));
+        each().for_each(|(_, next)| counts[next] += 1);
+        let mut end = 0;
+        for count in counts {
+            self.before_of.push(end..end);
+            end += count;
+        }
+        self.before.resize(end, 0);
+        for (task, next) in each() {
+            let of = &mut self.before_of[next];
+            self.before[of.end] = task as u32;
+            of.end += 1;
+        }
     }
 
     /// Whether plans are compared by the most likely lengths alone.
     pub(super) fn is_empty(&self) -> bool {
-        self.draws.is_empty()
+        self.before_of.is_empty()
     }
 
-    /// What a plan is worth: nanoseconds until it ends, by the most likely lengths and all draws together.
-    pub(super) fn score(&self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) -> u64 {
-        let mut sum = plan.end.saturating_sub(outlook.now);
-        if !self.is_empty() {
-            scratch.line_up(outlook, plan);
-        }
-        let mut followed = std::mem::take(&mut scratch.followed);
-        for draw in &self.draws {
-            draw.lengths(outlook, plan, &mut scratch.execution.lengths);
-            followed.follow_in_line(outlook, plan, &draw.sent, NEVER, scratch);
-            sum = sum.saturating_add(followed.end.saturating_sub(outlook.now));
-        }
-        scratch.followed = followed;
-        sum
-    }
-}
-
-impl Draw {
-    fn new(outlook: &Outlook, spread: f64, dice: &mut Dice) -> Draw {
-        let mut factor = || (spread * dice.normal()).exp();
-        let factors = (0..outlook.len() * outlook.classes).map(|_| factor()).collect();
-        let mut sent = outlook.sent.clone();
-        for (_, _, end) in &mut sent {
-            let left = end.saturating_sub(outlook.now) as f64;
-            *end = outlook.now + (left * factor()) as u64;
-        }
-        Draw { factors, sent }
-    }
-
-    /// What each task takes on its lane in a plan.
-    fn lengths(&self, outlook: &Outlook, plan: &Schedule, lengths: &mut [u64]) {
-        let factors = self.factors.chunks_exact(outlook.classes.max(1));
-        for (task, (length, factors)) in lengths.iter_mut().zip(factors).enumerate() {
-            if outlook.works[task] {
-                let lane = plan.lanes[task];
-                let likely = outlook.length(task, lane);
-                *length =
-                    if likely == NEVER { NEVER } else { (likely as f64 * factors[outlook.lanes[lane].class]) as u64 };
-            }
-        }
+    fn before(&self, task: usize) -> impl Iterator<Item = usize> {
+        self.before[self.before_of[task].clone()].iter().map(|before| *before as usize)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::outlook::Lane;
+    use super::super::outlook::tests::{NOW, graph};
     use super::*;
-    use sched_core::{Child, WorkerId};
+
+    /// Tasks that wait for nothing, for two classes of lanes.
+    fn apart(tasks: usize) -> Outlook {
+        let mut outlook = graph(&vec![vec![1, 1]; tasks], &vec![vec![]; tasks], &[0; 2]);
+        outlook.classes = 2;
+        outlook
+    }
+
+    /// The factors of one task after the other, in each draw.
+    fn factors(samples: &Samples, draw: usize) -> Vec<f64> {
+        samples.factors.iter().map(|factors| f64::from(factors[draw])).collect()
+    }
 
     #[test]
-    fn lengths_deviate_by_task_and_class_and_what_cannot_run_still_cannot() {
-        let lane =
-            |number: u32, class| Lane { worker: WorkerId(number), child: Child(number), memory: 0, class, free: 0 };
-        let (lanes, classes) = (vec![lane(0, 0), lane(1, 0), lane(2, 1)], 2);
+    fn lengths_deviate_by_task_and_class() {
         let tasks = 2000;
-        let mut outlook = Outlook::default();
-        (outlook.lanes, outlook.classes) = (lanes, classes);
-        (outlook.sequences, outlook.works) = ((0..tasks as u64).collect(), vec![true; tasks]);
-        (outlook.rows, outlook.lengths) = (vec![0; tasks], vec![1_000_000, 1_000_000, NEVER]);
-        outlook.sent = vec![(0, 0, 500)];
-        let draw = Draw::new(&outlook, 0.2, &mut Dice(1));
-        let [first, second, third] = [0, 1, 2].map(|lane| {
-            let plan = Schedule { lanes: vec![lane; tasks], ..Schedule::default() };
-            let mut lengths = vec![0; tasks];
-            draw.lengths(&outlook, &plan, &mut lengths);
-            lengths
-        });
-        let logs: Vec<f64> = first.iter().map(|length| (*length as f64 / 1e6).ln()).collect();
-        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-        let spread = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / logs.len() as f64).sqrt();
-        assert!(mean.abs() < 0.02 && (0.18..0.22).contains(&spread), "{mean} {spread}");
-        assert!(first == second && third.iter().all(|length| *length == NEVER));
-        assert_eq!(Draw::new(&outlook, 0.0, &mut Dice(1)).sent, outlook.sent);
+        let mut outlook = apart(tasks);
+        outlook.send(0, 0, NOW + 500);
+        let samples = Samples::draw(&outlook, 0.2, &mut Dice(1));
+        let logs: Vec<f64> = factors(&samples, 0).iter().map(|factor| factor.ln()).collect();
+        let deviation = |logs: &[f64]| {
+            let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+            (mean, (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / logs.len() as f64).sqrt())
+        };
+        let apart: Vec<f64> = logs.chunks_exact(2).map(|classes| classes[0] - classes[1]).collect();
+        assert_eq!((logs.len(), apart.len()), (2 * tasks, tasks));
+        for (logs, expected) in [(&logs, 0.2), (&apart, 0.2 * 2_f64.sqrt())] {
+            let (mean, spread) = deviation(logs);
+            assert!(mean.abs() < 0.02 && (0.9..1.1).contains(&(spread / expected)), "{mean} {spread}");
+        }
+        let sent = |spread| Samples::draw(&outlook, spread, &mut Dice(1)).sent;
+        assert_eq!(sent(0.0), [[500.0; DRAWS]]);
+        assert!(sent(0.2)[0].iter().all(|end| (200.0..1200.0).contains(end) && *end != 500.0));
     }
 
     #[test]
     fn each_draw_has_an_opposite_one_and_no_other_is_like_it() {
-        let mut outlook = Outlook::default();
-        (outlook.sequences, outlook.classes) = ((0..50).collect(), 2);
-        let samples = Samples::draw(&outlook, 0.2, &mut Dice(1));
-        assert_eq!(samples.draws.len(), DRAWS);
-        let are_opposite =
-            |a: &Draw, b: &Draw| a.factors.iter().zip(&b.factors).all(|(a, b)| (a * b - 1.0).abs() < 1e-9);
-        for (number, draw) in samples.draws.iter().enumerate() {
-            let opposite: Vec<usize> = (0..DRAWS).filter(|other| are_opposite(draw, &samples.draws[*other])).collect();
+        let samples = Samples::draw(&apart(50), 0.2, &mut Dice(1));
+        let draws: Vec<Vec<f64>> = (0..DRAWS).map(|draw| factors(&samples, draw)).collect();
+        let are_opposite = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a * b - 1.0).abs() < 1e-6);
+        for (number, draw) in draws.iter().enumerate() {
+            let opposite: Vec<usize> = (0..DRAWS).filter(|other| are_opposite(draw, &draws[*other])).collect();
             assert_eq!(opposite, [number ^ 1]);
         }
     }

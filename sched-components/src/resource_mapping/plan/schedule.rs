@@ -3,6 +3,7 @@
 use super::execution::Execution;
 use super::idle::Idle;
 use super::outlook::{NEVER, Outlook};
+use super::samples::Rehearsal;
 use super::stop::Stop;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -116,8 +117,9 @@ pub(super) struct Scratch {
     /// Number of used lanes of each of [`Outlook::squads`].
     pub(super) used: Vec<usize>,
     pub(super) execution: Execution,
-    /// A plan that is followed in one of the [draws](super::samples).
+    /// What becomes of a plan by the cheap prediction, where it is [rehearsed](super::samples).
     pub(super) followed: Schedule,
+    pub(super) rehearsal: Rehearsal,
     /// Plans are left unfinished once this is set.
     pub(super) stop: Stop,
 }

@@ -39,7 +39,7 @@ impl Schedule {
             *busy = lane.free > outlook.now;
         }
         let fetch = |task: usize, ready: u64| Entry::fetch(ready, taste.keys[task], task);
-        self.release_first(outlook, &outlook.sent, scratch, fetch);
+        self.release_first(outlook, scratch, fetch);
         let mut now = outlook.now;
         loop {
             match scratch.next(outlook, shares) {

@@ -32,7 +32,6 @@ impl Schedule {
         most: u64,
         scratch: &mut Scratch,
     ) {
-        scratch.line_up(outlook, plan);
         self.begin_in_line(outlook, plan, most, scratch);
         scratch.begin_takings(outlook, false);
         scratch.begin_flows(outlook);
@@ -41,7 +40,7 @@ impl Schedule {
             true => Entry::fetch(ready, -(plan.starts[task] as f64), task),
             false => plan.fetched(outlook, task, ready),
         };
-        self.release_first(outlook, &outlook.sent, scratch, fetch);
+        self.release_first(outlook, scratch, fetch);
         let are_limited = outlook.replicas.are_limited();
         let mut now = outlook.now;
         loop {

@@ -1,5 +1,5 @@
 mod allocations;
-mod limits;
+pub(in crate::resource_mapping::plan) mod limits;
 
 use super::super::coming::Coming;
 use super::super::dice::Dice;
@@ -96,10 +96,10 @@ fn a_task_behind_any_number_of_others_that_take_no_time_is_about_to_be_pushed() 
     assert_eq!(coming.first(5), 7);
 }
 
-const NOW: u64 = 7;
+pub(in crate::resource_mapping::plan) const NOW: u64 = 7;
 
 /// The tasks before each: two of the earlier ones, or one.
-fn before(follows: &[[prop::sample::Index; 2]]) -> Vec<Vec<usize>> {
+pub(in crate::resource_mapping::plan) fn before(follows: &[[prop::sample::Index; 2]]) -> Vec<Vec<usize>> {
     let before = |(task, follows): (usize, &[prop::sample::Index; 2])| -> Vec<usize> {
         let mut before: Vec<usize> = follows.iter().filter(|_| task > 0).map(|at| at.index(task)).collect();
         before.sort_unstable();
@@ -110,7 +110,7 @@ fn before(follows: &[[prop::sample::Index; 2]]) -> Vec<Vec<usize>> {
 }
 
 /// Tasks with these lengths on each lane, behind these, in one memory; lanes are free at these times.
-fn graph(lengths: &[Vec<u64>], before: &[Vec<usize>], free: &[u64]) -> Outlook {
+pub(in crate::resource_mapping::plan) fn graph(lengths: &[Vec<u64>], before: &[Vec<usize>], free: &[u64]) -> Outlook {
     let count = lengths.len();
     let followers = |task: usize| (0..count).filter(move |next| before[*next].contains(&task));
     let mut successors = Vec::new();
@@ -148,6 +148,15 @@ fn graph(lengths: &[Vec<u64>], before: &[Vec<usize>], free: &[u64]) -> Outlook {
     outlook.tails = outlook.tails();
     outlook.squads = Squads::new(&outlook);
     outlook
+}
+
+impl Outlook {
+    /// Lets a task that waits for nothing be sent to a lane, where it is to end then.
+    pub(in crate::resource_mapping::plan) fn send(&mut self, task: usize, lane: usize, end: u64) {
+        self.sent.push((task, lane, end));
+        self.is_sent[task] = true;
+        self.lanes[lane].free = self.lanes[lane].free.max(end);
+    }
 }
 
 proptest! {

@@ -9,7 +9,7 @@ const BYTES: u64 = 10;
 
 /// Main memory and two devices of this capacity, where an allocation takes so long, a lane for each of the three, and
 /// tasks of this length behind these, with these accesses to that number of pieces of data.
-pub(super) fn devices(
+pub(in crate::resource_mapping::plan) fn devices(
     length: u64,
     before: &[Vec<usize>],
     uses: &[Vec<Use>],
