@@ -25,7 +25,7 @@ pub(super) enum Outcome {
 pub(super) enum Followed {
     /// It ends after this time.
     Late(u64),
-    /// When it ends, and the plan that is made of it.
+    /// When it ends, and what tells it from others: what tasks chose, or the plan itself.
     Ends(u64, Fingerprint),
 }
 
@@ -45,6 +45,11 @@ impl Fingerprint {
             (mixed.rotate_left(29) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         });
         Fingerprint(mixed)
+    }
+
+    /// That of a plan which was chosen before it is executed: another one than that of the same plan as an outcome.
+    pub(super) fn before_execution(self) -> Fingerprint {
+        Fingerprint(!self.0)
     }
 }
 

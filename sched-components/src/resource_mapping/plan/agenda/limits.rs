@@ -25,7 +25,7 @@ const MOST_MORE: f64 = 4.0;
 const LINKS: f64 = 8.0;
 
 /// Plans that are tried where a plan is made [again](super::Occasion::Again), as a share of those for new tasks.
-pub(super) const REPAIR: f64 = 0.2;
+pub(super) const REPAIR: f64 = 0.4;
 
 /// Minimum number of tasks of a plan for whose search threads are started: making it takes longer than that.
 const LEAST_FOR_THREADS: f64 = 200.0;

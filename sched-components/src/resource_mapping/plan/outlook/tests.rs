@@ -285,6 +285,53 @@ proptest! {
         prop_assert_eq!(&one, &found(5));
     }
 
+    /// The same where transfers share links. And no plan is kept that ends later than what becomes of what tasks choose
+    /// first, although the times of the cheap prediction, by which data would be fetched, may be later than that.
+    #[test]
+    fn with_links_too_a_search_depends_on_no_threads_and_goes_by_what_tasks_choose(
+        accesses in prop::collection::vec(prop::collection::vec((0..6_usize, any::<bool>(), any::<bool>()), 0..4), 1..24),
+        follows in prop::collection::vec(any::<[prop::sample::Index; 2]>(), 24),
+        length in 1..30_u64,
+        allocation in 0..9_u64,
+        deviates in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let count = accesses.len();
+        let access = |(data, reads, writes): &(usize, bool, bool)| Use { data: *data, reads: *reads, writes: *writes };
+        let uses: Vec<Vec<Use>> = accesses.iter().map(|uses| uses.iter().map(access).collect()).collect();
+        let outlook = limits::devices(length, &before(&follows)[..count], &uses, 6, u64::MAX, allocation);
+        let found = |threads: usize| {
+            let mut search = Search::new(&outlook, Dice(seed), threads);
+            if deviates {
+                search.expect_deviations(0.3);
+            }
+            search.begin(&Habits::default(), 1.0, |_| true);
+            let begun = search.length();
+            search.improve(30, |_| true);
+            let (best, habits) = search.finish();
+            (begun, best.lanes, best.starts, best.end, format!("{habits:?}"))
+        };
+        let one = found(1);
+        prop_assert_eq!(&one, &found(2));
+        prop_assert_eq!(&one, &found(5));
+        let taste = Taste {
+            keys: outlook.ranks(|lengths| lengths[0] as f64),
+            by_kind: vec![0.0; count],
+            by_task: vec![0.0; count],
+            owned: None,
+            haul: 0.0,
+            at_once: false,
+            shares: false,
+            evicts: false,
+            hasty: false,
+            late: false,
+        };
+        let (mut chosen, mut realised, mut scratch) = <(Schedule, Schedule, Scratch)>::default();
+        chosen.choose(&outlook, &taste, None, &mut scratch);
+        realised.realise(&outlook, &chosen, NEVER - 1, &mut scratch);
+        prop_assert!(deviates || NOW + one.0 <= realised.end, "{} and {}", NOW + one.0, realised.end);
+    }
+
     /// Where lengths deviate, single tasks move: from a plan on one lane to all lanes, but to none that cannot execute
     /// them, and each begins when those before it have ended.
     #[test]

@@ -22,6 +22,9 @@ pub(super) struct Examiner {
     draft: Schedule,
     /// The plan of the last attempt.
     pub(super) trial: Schedule,
+    /// What becomes of it, and when the data of its tasks is there.
+    realised: Schedule,
+    arrivals: Vec<u64>,
 }
 
 impl Examiner {
@@ -31,13 +34,13 @@ impl Examiner {
         let most = standing.most(kind);
         let chosen = self.decide(standing, attempt, most);
         let known = chosen.and_then(|chosen| standing.tried.followed(chosen, most));
-        let followed = known.unwrap_or_else(|| self.predict(outlook, chosen.is_some(), most));
+        let followed = known.unwrap_or_else(|| self.predict(outlook, chosen, most));
         let mut finding = Finding { chosen, followed, rated: None };
         if standing.judge(kind, &finding) == Verdict::Unknown {
             if known.is_some() {
-                self.predict(outlook, true, most);
+                self.predict(outlook, chosen, most);
             }
-            finding.rated = Some(self.rate(standing));
+            finding.rated = Some(self.rate(standing, chosen.is_some()));
         }
         (!self.scratch.stop.is_set()).then_some(finding)
     }
@@ -59,26 +62,47 @@ impl Examiner {
     }
 
     /// Makes the trial of what tasks have `chosen`, if they have, and tells what it is.
-    fn predict(&mut self, outlook: &Outlook, chosen: bool, most: u64) -> Followed {
-        if chosen {
+    fn predict(&mut self, outlook: &Outlook, chosen: Option<Fingerprint>, most: u64) -> Followed {
+        if chosen.is_some() {
             self.trial.follow(outlook, &self.draft, most, &mut self.scratch);
         }
         match self.trial.end {
             NEVER => Followed::Late(most),
-            end => Followed::Ends(end, Fingerprint::of(&self.trial)),
+            // The [last word](Self::realise) depends on what tasks chose, not on what is predicted for that alone.
+            end => match chosen.filter(|_| outlook.has_links()) {
+                Some(chosen) => Followed::Ends(end, chosen.before_execution()),
+                None => Followed::Ends(end, Fingerprint::of(&self.trial)),
+            },
         }
     }
 
     /// What the trial is worth, if it does not end too late.
-    fn rate(&mut self, standing: &Standing<'_>) -> Outcome {
+    fn rate(&mut self, standing: &Standing<'_>, chosen: bool) -> Outcome {
         let (outlook, latest) = (standing.outlook, standing.latest());
         if outlook.has_links() {
-            self.draft.realise(outlook, &self.trial, latest, &mut self.scratch);
-            std::mem::swap(&mut self.draft, &mut self.trial);
+            self.realise(outlook, chosen, latest);
         }
         match self.trial.end {
             NEVER => Outcome::Late(latest),
             end => Outcome::Score { score: standing.samples.score(outlook, &self.trial, &mut self.scratch), end },
+        }
+    }
+
+    /// Makes of the trial what becomes of it, or of the draft, if tasks have `chosen` and that ends earlier. The order of
+    /// tasks, and when their data is fetched, follow from the times of a plan. Those of the cheap prediction are late where
+    /// that finds links too busy; those of the draft know of no other transfers.
+    fn realise(&mut self, outlook: &Outlook, chosen: bool, latest: u64) {
+        let Examiner { scratch, draft, trial, realised, arrivals } = self;
+        realised.realise(outlook, trial, latest, scratch);
+        std::mem::swap(trial, realised);
+        if chosen {
+            std::mem::swap(arrivals, &mut scratch.execution.arrivals);
+            realised.realise(outlook, draft, latest.min(trial.end - 1), scratch);
+            if realised.end < trial.end {
+                std::mem::swap(trial, realised);
+            } else {
+                std::mem::swap(arrivals, &mut scratch.execution.arrivals);
+            }
         }
     }
 }
