@@ -83,10 +83,10 @@
 //! **It learns what kernels take.** The ratios of real to expected lengths, by kind of task and worker, correct the
 //! lengths of later plans, and the rest of a plan is planned again when they change. Where kernels deviate, it is also
 //! planned again after a sixteenth of its tasks, and after each of fewer than 128; plans are compared in the mean of
-//! lengths drawn with the deviation seen so far, with all draws side by side; and a worker whose next task is late takes
-//! a short one meanwhile. Most tries let single tasks move then. With lengths that deviate by 20 %, half of it errors of
-//! the models, makespans are 2.3 % longer than without deviation, in the mean of 163 cases of up to 130 tasks on 25
-//! machines (`tree-dmda` 3.0 %), and 6.3 % in the mean of the four of `tests/tests/deviations.rs` (4.3 %).
+//! lengths drawn with the deviation seen so far; and a worker whose next task is late takes a short one meanwhile. Most
+//! tries let single tasks move then. With lengths that deviate by 20 %, half of it errors of the models, makespans are
+//! 2.3 % longer than without deviation, in the mean of 163 cases of up to 130 tasks on 25 machines (`tree-dmda` 3.0 %),
+//! and 6.3 % in the mean of the four of `tests/tests/deviations.rs` (4.3 %).
 //!
 //! The gains of each part, on two machines with 9 cores and 3 GPUs (the table is `tests/tests/starpu_better.rs`), as
 //! the share of the gap between the best of StarPU's fifty policies and the bound that is closed, on average over

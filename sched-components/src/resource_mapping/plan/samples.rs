@@ -4,11 +4,11 @@
 //! together. Where lengths deviate, they do not, and lanes wait for each other. A plan that is best in the mean of
 //! several draws has time to spare where it is needed.
 //!
-//! In a rehearsal each lane executes its tasks in the order of the plan, each task when those before it have ended, and
-//! as long after that as in the plan its data takes: what delays transfers is the same in all draws. So a plan is a graph
-//! of tasks behind others and behind those of the same lane, and a draw the longest path in it (Canon and Jeannot,
-//! *Evaluation and optimization of the robustness of DAG schedules in heterogeneous environments*, 2010). All draws go
-//! through it side by side, and together take less time than one execution [event by event](super::execution).
+//! In a rehearsal each lane executes its tasks in the order of the plan, each when those before it have ended and its
+//! data is there, which takes as long as in the plan: what delays transfers is the same in all draws. So a plan is a
+//! graph of tasks behind others and behind those of the same lane, and a draw the longest path in it (Roy and Sussmann,
+//! *Les problèmes d'ordonnancement avec contraintes disjonctives*, 1964). All draws go through it side by side, and
+//! together take less time than one execution [event by event](super::execution).
 
 mod rehearsal;
 

@@ -48,20 +48,7 @@ fn one_task(lengths: &[u64]) -> Outlook {
 fn a_task_keeps_its_lane_although_it_is_not_to_leave_the_owner_of_its_data_any_more() {
     // The first cannot execute it.
     let outlook = one_task(&[NEVER, 41, 10]);
-    let keys = vec![0.0];
-    let by_class = vec![0.0; 3];
-    let taste = |owned| Taste {
-        keys: keys.clone(),
-        by_kind: by_class.clone(),
-        by_task: by_class.clone(),
-        owned,
-        haul: 0.0,
-        at_once: false,
-        shares: false,
-        evicts: false,
-        hasty: false,
-        late: false,
-    };
+    let taste = |owned| Taste { owned, ..in_order(&outlook, vec![0.0]) };
     let place = |most: Option<f64>, fixed: Option<&[usize]>| {
         let mut schedule = Schedule::default();
         let owned = most.map(|most| Owned { most, halvings: 0 });
@@ -150,6 +137,22 @@ pub(in crate::resource_mapping::plan) fn graph(lengths: &[Vec<u64>], before: &[V
     outlook
 }
 
+/// Preferences for no lane, of tasks in the order of these keys.
+fn in_order(outlook: &Outlook, keys: Vec<f64>) -> Taste {
+    Taste {
+        keys,
+        by_kind: vec![0.0; outlook.count_groups * outlook.classes],
+        by_task: vec![0.0; outlook.len() * outlook.classes],
+        owned: None,
+        haul: 0.0,
+        at_once: false,
+        shares: false,
+        evicts: false,
+        hasty: false,
+        late: false,
+    }
+}
+
 impl Outlook {
     /// Lets a task that waits for nothing be sent to a lane, where it is to end then.
     pub(in crate::resource_mapping::plan) fn send(&mut self, task: usize, lane: usize, end: u64) {
@@ -173,18 +176,7 @@ proptest! {
         let outlook = graph(&on_each, &before, &free);
         prop_assert!(outlook.is_uniform());
         let keys: Vec<f64> = keys[..count].iter().map(|key| f64::from(*key)).collect();
-        let taste = Taste {
-            keys: keys.clone(),
-            by_kind: vec![],
-            by_task: vec![],
-            owned: None,
-            haul: 0.0,
-            at_once: false,
-            shares: false,
-            evicts: false,
-            hasty: false,
-            late: true,
-        };
+        let taste = Taste { late: true, ..in_order(&outlook, keys.clone()) };
         let mut plan = Schedule::default();
         let mut scratch = Scratch::default();
         plan.list(&outlook, &taste, &mut scratch);
@@ -289,17 +281,15 @@ proptest! {
     /// first, although the times of the cheap prediction, by which data would be fetched, may be later than that.
     #[test]
     fn with_links_too_a_search_depends_on_no_threads_and_goes_by_what_tasks_choose(
-        accesses in prop::collection::vec(prop::collection::vec((0..6_usize, any::<bool>(), any::<bool>()), 0..4), 1..24),
+        accesses in limits::accesses(24),
         follows in prop::collection::vec(any::<[prop::sample::Index; 2]>(), 24),
         length in 1..30_u64,
         allocation in 0..9_u64,
         deviates in any::<bool>(),
         seed in any::<u64>(),
     ) {
-        let count = accesses.len();
-        let access = |(data, reads, writes): &(usize, bool, bool)| Use { data: *data, reads: *reads, writes: *writes };
-        let uses: Vec<Vec<Use>> = accesses.iter().map(|uses| uses.iter().map(access).collect()).collect();
-        let outlook = limits::devices(length, &before(&follows)[..count], &uses, 6, u64::MAX, allocation);
+        let before = &before(&follows)[..accesses.len()];
+        let outlook = limits::devices(length, before, &limits::uses(&accesses), 6, u64::MAX, allocation);
         let found = |threads: usize| {
             let mut search = Search::new(&outlook, Dice(seed), threads);
             if deviates {
@@ -314,18 +304,7 @@ proptest! {
         let one = found(1);
         prop_assert_eq!(&one, &found(2));
         prop_assert_eq!(&one, &found(5));
-        let taste = Taste {
-            keys: outlook.ranks(|lengths| lengths[0] as f64),
-            by_kind: vec![0.0; count],
-            by_task: vec![0.0; count],
-            owned: None,
-            haul: 0.0,
-            at_once: false,
-            shares: false,
-            evicts: false,
-            hasty: false,
-            late: false,
-        };
+        let taste = in_order(&outlook, outlook.ranks(|lengths| lengths[0] as f64));
         let (mut chosen, mut realised, mut scratch) = <(Schedule, Schedule, Scratch)>::default();
         chosen.choose(&outlook, &taste, None, &mut scratch);
         realised.realise(&outlook, &chosen, NEVER - 1, &mut scratch);

@@ -15,8 +15,9 @@ pub(in crate::resource_mapping::plan) struct Rehearsal {
 }
 
 impl Samples {
-    /// What a plan is worth: nanoseconds until it ends, by the most likely lengths and all draws together. Where transfers
-    /// [share links](Outlook::has_links) and all data fits, it must be what [became](Schedule::realise) of a plan just now.
+    /// What a plan is worth: nanoseconds until it ends, by the most likely lengths and all draws together. Where
+    /// transfers [share links](Outlook::has_links) and all data fits, it must be what [became](Schedule::realise) of a
+    /// plan just now.
     pub(in crate::resource_mapping::plan) fn score(
         &self,
         outlook: &Outlook,
@@ -40,8 +41,8 @@ impl Samples {
         ends.iter().fold(likely, |sum, end| sum.saturating_add(*end as u64))
     }
 
-    /// When all tasks are done in each draw, counted from the outlook's now. They were `executed` so just now: when their
-    /// data was there is still in the scratch.
+    /// When all tasks are done in each draw, counted from the outlook's now. They were `executed` so just now: when
+    /// their data was there is still in the scratch.
     fn rehearse(&self, outlook: &Outlook, executed: &Schedule, scratch: &mut Scratch) -> Times {
         let Scratch { rehearsal: Rehearsal { order, ends, free }, execution, .. } = scratch;
         let since = |at: u64| at.saturating_sub(outlook.now) as f32;
@@ -95,8 +96,7 @@ fn advance(times: &mut Times, others: &Times) {
 mod tests {
     use super::*;
     use crate::resource_mapping::plan::dice::Dice;
-    use crate::resource_mapping::plan::outlook::Use;
-    use crate::resource_mapping::plan::outlook::tests::limits::devices;
+    use crate::resource_mapping::plan::outlook::tests::limits::{accesses, devices, uses};
     use crate::resource_mapping::plan::outlook::tests::{NOW, before, graph};
     use proptest::prelude::*;
 
@@ -147,10 +147,10 @@ mod tests {
             prop_assert!(score.abs_diff(expected) as f64 <= 1e-5 * expected as f64, "{} for {}", score, expected);
         }
 
-        /// Where nothing deviates, each draw ends when the plan does, whatever its data waits for: links, memory, or room.
+        /// Where nothing deviates, each draw ends when the plan does, whatever its data waits for: links, memory, room.
         #[test]
         fn a_draw_without_deviations_ends_when_the_plan_does(
-            accesses in prop::collection::vec(prop::collection::vec((0..6_usize, any::<bool>(), any::<bool>()), 0..4), 1..40),
+            accesses in accesses(40),
             follows in prop::collection::vec(any::<[prop::sample::Index; 2]>(), 40),
             lanes in prop::collection::vec(0..3_usize, 40),
             capacity in prop_oneof![Just(u64::MAX), 0..60_u64],
@@ -159,9 +159,7 @@ mod tests {
             lead in 0..40_u64,
         ) {
             let count = accesses.len();
-            let access = |(data, reads, writes): &(usize, bool, bool)| Use { data: *data, reads: *reads, writes: *writes };
-            let uses: Vec<Vec<Use>> = accesses.iter().map(|uses| uses.iter().map(access).collect()).collect();
-            let mut outlook = devices(length, &before(&follows)[..count], &uses, 6, capacity, allocation);
+            let mut outlook = devices(length, &before(&follows)[..count], &uses(&accesses), 6, capacity, allocation);
             outlook.lead = lead;
             let samples = Samples::draw(&outlook, 0.0, &mut Dice(1));
             let (mut plan, mut scratch) = (Schedule::default(), Scratch::default());

@@ -88,9 +88,9 @@ impl Examiner {
         }
     }
 
-    /// Makes of the trial what becomes of it, or of the draft, if tasks have `chosen` and that ends earlier. The order of
-    /// tasks, and when their data is fetched, follow from the times of a plan. Those of the cheap prediction are late where
-    /// that finds links too busy; those of the draft know of no other transfers.
+    /// Makes of the trial what becomes of it, or of the draft, if tasks have `chosen` and that ends earlier. The order
+    /// of tasks, and when their data is fetched, follow from the times of a plan. Those of the cheap prediction are
+    /// late where that finds links too busy; those of the draft know of no other transfers.
     fn realise(&mut self, outlook: &Outlook, chosen: bool, latest: u64) {
         let Examiner { scratch, draft, trial, realised, arrivals } = self;
         realised.realise(outlook, trial, latest, scratch);

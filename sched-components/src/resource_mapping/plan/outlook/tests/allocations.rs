@@ -52,18 +52,7 @@ fn tasks_count_with_allocations_when_they_choose_unless_they_are_hasty() {
         // The lane of main memory takes 7 ns.
         outlook.lengths.iter_mut().step_by(3).for_each(|length| *length = 7);
         outlook.squads = Squads::new(&outlook);
-        let taste = Taste {
-            keys: vec![0.0; count],
-            by_kind: vec![0.0; count],
-            by_task: vec![0.0; count],
-            owned: None,
-            haul: 0.0,
-            at_once: true,
-            shares: true,
-            evicts: false,
-            hasty,
-            late: false,
-        };
+        let taste = Taste { at_once: true, shares: true, hasty, ..in_order(&outlook, vec![0.0; count]) };
         let mut plan = Schedule::default();
         plan.dispatch(&outlook, &taste, NEVER - 1, &mut Scratch::default());
         (plan.lanes, plan.end - NOW)

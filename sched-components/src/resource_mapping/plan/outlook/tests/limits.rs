@@ -49,6 +49,19 @@ pub(in crate::resource_mapping::plan) fn devices(
     outlook
 }
 
+/// A piece of data out of six, and whether a task reads it, and writes it.
+type Access = (usize, bool, bool);
+
+/// The accesses of up to that number of tasks.
+pub(in crate::resource_mapping::plan) fn accesses(tasks: usize) -> impl Strategy<Value = Vec<Vec<Access>>> {
+    prop::collection::vec(prop::collection::vec((0..6_usize, any::<bool>(), any::<bool>()), 0..4), 1..tasks)
+}
+
+pub(in crate::resource_mapping::plan) fn uses(accesses: &[Vec<Access>]) -> Vec<Vec<Use>> {
+    let access = |(data, reads, writes): &Access| Use { data: *data, reads: *reads, writes: *writes };
+    accesses.iter().map(|accesses| accesses.iter().map(access).collect()).collect()
+}
+
 /// The starts and ends of tasks of 5 ns on one device, in this order, if they read these pieces of data, and the first
 /// writes its own too or not.
 fn on_one_device(read: &[usize], writes: bool, capacity: u64) -> Vec<(u64, u64)> {
@@ -91,7 +104,7 @@ proptest! {
     /// Plans are valid with any room, those that know what is evicted and those that do not.
     #[test]
     fn every_task_is_executed_whatever_is_evicted(
-        accesses in prop::collection::vec(prop::collection::vec((0..6_usize, any::<bool>(), any::<bool>()), 0..4), 1..40),
+        accesses in accesses(40),
         follows in prop::collection::vec(any::<[prop::sample::Index; 2]>(), 40),
         lanes in prop::collection::vec(0..3_usize, 40),
         keys in prop::collection::vec(0..50_u8, 40),
@@ -102,22 +115,10 @@ proptest! {
     ) {
         let count = accesses.len();
         let before = &before(&follows)[..count];
-        let access = |(data, reads, writes): &(usize, bool, bool)| Use { data: *data, reads: *reads, writes: *writes };
-        let uses: Vec<Vec<Use>> = accesses.iter().map(|uses| uses.iter().map(access).collect()).collect();
-        let outlook = devices(length, before, &uses, 6, capacity, allocation);
+        let outlook = devices(length, before, &uses(&accesses), 6, capacity, allocation);
         let mut scratch = Scratch::default();
-        let taste = Taste {
-            keys: keys[..count].iter().map(|key| f64::from(*key)).collect(),
-            by_kind: vec![0.0; count],
-            by_task: vec![0.0; count],
-            owned: None,
-            haul: 1.0,
-            at_once: true,
-            shares: true,
-            evicts,
-            hasty,
-            late: false,
-        };
+        let keys = keys[..count].iter().map(|key| f64::from(*key)).collect();
+        let taste = Taste { haul: 1.0, at_once: true, shares: true, evicts, hasty, ..in_order(&outlook, keys) };
         let mut dispatched = Schedule::default();
         dispatched.dispatch(&outlook, &taste, NEVER - 1, &mut scratch);
         let planned = Schedule {
