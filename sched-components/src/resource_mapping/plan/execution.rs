@@ -102,7 +102,7 @@ pub(super) struct Execution {
     /// By data and memory: whether memory is allocated.
     allocated: Vec<bool>,
     /// When the data of each task is there.
-    pub(super) arrivals: Vec<u64>,
+    arrivals: Vec<u64>,
     /// The tasks of each lane, in order.
     queues: Vec<Vec<usize>>,
     /// By task, what it takes on the lane that it has in the plan.
@@ -175,6 +175,7 @@ impl Schedule {
                 break;
             }
         }
+        std::mem::swap(&mut self.arrivals, &mut scratch.execution.arrivals);
     }
 
     /// When the data of a task that is `ready` is fetched, by this plan.

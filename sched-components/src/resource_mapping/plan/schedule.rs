@@ -15,6 +15,8 @@ pub(super) struct Schedule {
     pub(super) lanes: Vec<usize>,
     pub(super) starts: Vec<u64>,
     pub(super) ends: Vec<u64>,
+    /// When the data of each task is there, if this is what [became](Self::follow) of a plan.
+    pub(super) arrivals: Vec<u64>,
     /// When all tasks are done.
     pub(super) end: u64,
 }

@@ -76,6 +76,7 @@ impl Schedule {
                 Next::Event(at, Event::Request { place, from }) => scratch.request(outlook, place, from, at),
             }
         }
+        std::mem::swap(&mut self.arrivals, &mut scratch.execution.arrivals);
     }
 
     /// Takes note of transfers that arrive at `now`, and begins the tasks that waited for them.

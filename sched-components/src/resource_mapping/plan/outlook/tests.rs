@@ -137,6 +137,12 @@ pub(in crate::resource_mapping::plan) fn graph(lengths: &[Vec<u64>], before: &[V
     outlook
 }
 
+/// A plan of tasks on these lanes, each of which executes its tasks in the order of submission.
+pub(in crate::resource_mapping::plan) fn in_turn(lanes: &[usize]) -> Schedule {
+    let turns: Vec<u64> = (NOW..).take(lanes.len()).collect();
+    Schedule { lanes: lanes.to_vec(), starts: turns.clone(), ends: turns, ..Schedule::default() }
+}
+
 /// Preferences for no lane, of tasks in the order of these keys.
 fn in_order(outlook: &Outlook, keys: Vec<f64>) -> Taste {
     Taste {
@@ -228,13 +234,7 @@ proptest! {
         lengths.iter_mut().zip(idle).filter(|(_, idle)| *idle).for_each(|(lengths, _)| lengths.fill(0));
         let (count, before) = (lengths.len(), before(&follows));
         let outlook = graph(&lengths, &before, &free);
-        // Each lane executes its tasks in the order of submission.
-        let plan = Schedule {
-            lanes: lanes[..count].to_vec(),
-            starts: (NOW..).take(count).collect(),
-            ends: (NOW..).take(count).collect(),
-            end: 0,
-        };
+        let plan = in_turn(&lanes[..count]);
         let mut scratch = Scratch::default();
         let mut followed = |most| {
             let mut followed = Schedule::default();
@@ -328,6 +328,7 @@ proptest! {
             starts: (0..count as u64).map(|task| NOW + 20 * task).collect(),
             ends: (1..=count as u64).map(|task| NOW + 20 * task).collect(),
             end: NOW + 20 * count as u64,
+            ..Schedule::default()
         };
         let mut search = Search::new(&outlook, Dice(seed), 1);
         search.expect_deviations(0.2);

@@ -17,7 +17,7 @@ pub(in crate::resource_mapping::plan) struct Rehearsal {
 impl Samples {
     /// What a plan is worth: nanoseconds until it ends, by the most likely lengths and all draws together. Where
     /// transfers [share links](Outlook::has_links) and all data fits, it must be what [became](Schedule::realise) of a
-    /// plan just now.
+    /// plan.
     pub(in crate::resource_mapping::plan) fn score(
         &self,
         outlook: &Outlook,
@@ -41,10 +41,9 @@ impl Samples {
         ends.iter().fold(likely, |sum, end| sum.saturating_add(*end as u64))
     }
 
-    /// When all tasks are done in each draw, counted from the outlook's now. They were `executed` so just now: when
-    /// their data was there is still in the scratch.
+    /// When all tasks are done in each draw, counted from the outlook's now, if they were `executed` so.
     fn rehearse(&self, outlook: &Outlook, executed: &Schedule, scratch: &mut Scratch) -> Times {
-        let Scratch { rehearsal: Rehearsal { order, ends, free }, execution, .. } = scratch;
+        let Rehearsal { order, ends, free } = &mut scratch.rehearsal;
         let since = |at: u64| at.saturating_sub(outlook.now) as f32;
         order.clear();
         order.extend((0..outlook.len()).filter(|task| outlook.is_open(*task)));
@@ -67,7 +66,7 @@ impl Samples {
             if outlook.works[task] {
                 let lane = executed.lanes[task];
                 let fetched = executed.starts[task].saturating_sub(outlook.lead);
-                let comes = execution.arrivals[task].saturating_sub(ready.max(fetched)) as f32;
+                let comes = executed.arrivals[task].saturating_sub(ready.max(fetched)) as f32;
                 let (fetched, length) = (since(fetched), outlook.length(task, lane) as f32);
                 let factors = &self.factors[task * outlook.classes + outlook.lanes[lane].class];
                 for ((at, free), factor) in at.iter_mut().zip(&mut free[lane]).zip(factors) {
@@ -97,14 +96,8 @@ mod tests {
     use super::*;
     use crate::resource_mapping::plan::dice::Dice;
     use crate::resource_mapping::plan::outlook::tests::limits::{accesses, devices, uses};
-    use crate::resource_mapping::plan::outlook::tests::{NOW, before, graph};
+    use crate::resource_mapping::plan::outlook::tests::{NOW, before, graph, in_turn};
     use proptest::prelude::*;
-
-    /// Tasks on these lanes, in the order of submission.
-    fn in_turn(lanes: &[usize]) -> Schedule {
-        let turns: Vec<u64> = (NOW..).take(lanes.len()).collect();
-        Schedule { lanes: lanes.to_vec(), starts: turns.clone(), ends: turns, end: NOW }
-    }
 
     proptest! {
         /// Without transfers, each draw ends when an execution would, event by event, in which tasks take so long.

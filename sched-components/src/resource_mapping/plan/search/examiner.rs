@@ -22,9 +22,8 @@ pub(super) struct Examiner {
     draft: Schedule,
     /// The plan of the last attempt.
     pub(super) trial: Schedule,
-    /// What becomes of it, and when the data of its tasks is there.
+    /// What becomes of it.
     realised: Schedule,
-    arrivals: Vec<u64>,
 }
 
 impl Examiner {
@@ -92,16 +91,13 @@ impl Examiner {
     /// of tasks, and when their data is fetched, follow from the times of a plan. Those of the cheap prediction are
     /// late where that finds links too busy; those of the draft know of no other transfers.
     fn realise(&mut self, outlook: &Outlook, chosen: bool, latest: u64) {
-        let Examiner { scratch, draft, trial, realised, arrivals } = self;
+        let Examiner { scratch, draft, trial, realised } = self;
         realised.realise(outlook, trial, latest, scratch);
         std::mem::swap(trial, realised);
         if chosen {
-            std::mem::swap(arrivals, &mut scratch.execution.arrivals);
             realised.realise(outlook, draft, latest.min(trial.end - 1), scratch);
             if realised.end < trial.end {
                 std::mem::swap(trial, realised);
-            } else {
-                std::mem::swap(arrivals, &mut scratch.execution.arrivals);
             }
         }
     }

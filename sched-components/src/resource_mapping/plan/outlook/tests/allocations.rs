@@ -15,7 +15,7 @@ fn starts(lanes: &[usize], allocation: u64, reads: bool, capacity: u64) -> [Vec<
     let uses: Vec<Vec<Use>> = (0..count).map(|data| used(data, reads)).collect();
     let outlook = devices(5, &vec![vec![]; count], &uses, count + 1, capacity, allocation);
     let times = vec![NOW; count];
-    let plan = Schedule { lanes: lanes.to_vec(), starts: times.clone(), ends: times, end: 0 };
+    let plan = Schedule { lanes: lanes.to_vec(), starts: times.clone(), ends: times, ..Schedule::default() };
     let (mut close, mut cheap, mut scratch) = (Schedule::default(), Schedule::default(), Scratch::default());
     close.realise(&outlook, &plan, NEVER - 1, &mut scratch);
     cheap.follow(&outlook, &plan, NEVER - 1, &mut scratch);

@@ -69,14 +69,8 @@ fn on_one_device(read: &[usize], writes: bool, capacity: u64) -> Vec<(u64, u64)>
         |(number, data): (usize, &usize)| vec![Use { data: *data, reads: true, writes: writes && number == 0 }];
     let uses: Vec<Vec<Use>> = read.iter().enumerate().map(access).collect();
     let outlook = devices(5, &vec![vec![]; read.len()], &uses, 3, capacity, 0);
-    let plan = Schedule {
-        lanes: vec![1; read.len()],
-        starts: (NOW..).take(read.len()).collect(),
-        ends: (NOW..).take(read.len()).collect(),
-        end: 0,
-    };
     let mut realised = Schedule::default();
-    realised.realise(&outlook, &plan, NEVER - 1, &mut Scratch::default());
+    realised.realise(&outlook, &in_turn(&vec![1; read.len()]), NEVER - 1, &mut Scratch::default());
     realised.starts.iter().zip(&realised.ends).map(|(start, end)| (start - NOW, end - NOW)).collect()
 }
 
@@ -121,12 +115,7 @@ proptest! {
         let taste = Taste { haul: 1.0, at_once: true, shares: true, evicts, hasty, ..in_order(&outlook, keys) };
         let mut dispatched = Schedule::default();
         dispatched.dispatch(&outlook, &taste, NEVER - 1, &mut scratch);
-        let planned = Schedule {
-            lanes: lanes[..count].to_vec(),
-            starts: (NOW..).take(count).collect(),
-            ends: (NOW..).take(count).collect(),
-            end: 0,
-        };
+        let planned = in_turn(&lanes[..count]);
         let mut plans = vec![dispatched.clone()];
         for plan in [&dispatched, &planned] {
             let mut realised = Schedule::default();
