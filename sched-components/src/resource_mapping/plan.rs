@@ -23,6 +23,12 @@
 //! plans charge transfers beyond the delay that they cause, since they delay others. Where all workers are equal and
 //! share a memory, a third is made by list scheduling: a worker that is free takes the most urgent ready task.
 //!
+//! **The order** in which tasks choose is that of one of three kinds of upward rank, by the mean, the least and the
+//! harmonic mean of lengths; or it is depth first, where what was made ready last comes first. By ranks, all lines of
+//! tasks go on side by side, and all that they need is allocated and fetched at once. Depth first, one line is done
+//! before the next begins, for which that is done meanwhile: 32 lines on eight GPUs, which allocate one after the other,
+//! take 0.019 s for 0.028.
+//!
 //! **The search** varies the inputs of the decisions, not the decisions, so that each try is a valid plan. Four tries
 //! out of five change how much later a kind of tasks (those of equal lengths everywhere) prefers to end over being
 //! executed by some architecture: a few numbers, which shift hundreds of tasks at once. (Agullo and others gained much
@@ -129,7 +135,8 @@
 //!
 //! Sources: Topcuoglu, Hariri and Wu, *Performance-effective and low-complexity task scheduling for heterogeneous
 //! computing* (2002); Agullo, Beaumont, Eyraud-Dubois and Kumar, *Are static schedules so bad? A case study on Cholesky
-//! factorization* (2016); Valls, Ballestín and Quintanilla, *Justification and RCPSP: a technique that pays* (2005).
+//! factorization* (2016); Valls, Ballestín and Quintanilla, *Justification and RCPSP: a technique that pays* (2005);
+//! Blelloch, Gibbons and Matias, *Provably efficient scheduling for languages with fine-grained parallelism* (1999).
 
 mod agenda;
 mod burst;

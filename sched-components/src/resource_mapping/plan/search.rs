@@ -164,14 +164,14 @@ impl<'a> Search<'a> {
         let allocates = self.standing.outlook.allocates();
         let all = all.chain(STARTS.iter().filter(|start| start.at_once && allocates).take(count).map(hasty));
         let all: Vec<Habits> = all.filter(|habits| habits.start.owned.is_none() || has_owners).collect();
-        let ranks = self.basis.ranks.len();
+        let orders = self.basis.orders.len();
         let (most, mut number) = (self.most(), 0);
-        while number < all.len() * ranks && (!self.standing.has_begun() || goes_on(self.length())) {
+        while number < all.len() * orders && (!self.standing.has_begun() || goes_on(self.length())) {
             let (basis, mut next) = (&self.basis, number);
             let make = |_: &mut Examiner| {
-                let habits = all.get(next / ranks)?;
+                let habits = all.get(next / orders)?;
                 next += 1;
-                Some((Attempt { taste: basis.taste(habits, (next - 1) % ranks), lanes: None }, ()))
+                Some((Attempt { taste: basis.taste(habits, (next - 1) % orders), lanes: None }, ()))
             };
             let examined = round(&self.standing, &mut self.examiners, most, Later::Count, make);
             number += self.settle(examined, Later::Count);

@@ -7,8 +7,9 @@ use crate::resource_mapping::plan::schedule::Taste;
 /// See the [module](self).
 pub(super) struct Basis<'a> {
     outlook: &'a Outlook,
-    /// Upward ranks, by the mean length, the least, and the harmonic mean.
-    pub(super) ranks: [Vec<f64>; 3],
+    /// The keys of tasks in each order in which they may choose at first: upward ranks by the mean length, the least, and
+    /// the harmonic mean, and [depth first](depth_first).
+    pub(super) orders: [Vec<f64>; 4],
     /// Whether all lanes are equal, so that only the order of the tasks makes a difference.
     pub(super) is_uniform: bool,
     /// The tasks that have a lane in a plan, and may have another one.
@@ -23,17 +24,17 @@ impl<'a> Basis<'a> {
             known.map(|length| (*length).max(1) as f64).collect()
         };
         let average = |lengths: &[f64]| lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
-        let ranks = [
-            outlook.ranks(|lengths| average(&known(lengths))),
-            outlook.ranks(|lengths| known(lengths).into_iter().fold(f64::INFINITY, f64::min)),
-            outlook.ranks(|lengths| count / known(lengths).iter().map(|length| 1.0 / length).sum::<f64>()),
-        ];
+        let mean = outlook.ranks(|lengths| average(&known(lengths)));
+        let least = outlook.ranks(|lengths| known(lengths).into_iter().fold(f64::INFINITY, f64::min));
+        let harmonic = outlook.ranks(|lengths| count / known(lengths).iter().map(|length| 1.0 / length).sum::<f64>());
+        let deep = depth_first(outlook, &mean);
+        let orders = [mean, least, harmonic, deep];
         let open = (0..outlook.len()).filter(|task| outlook.is_open(*task) && outlook.works[*task]).collect();
-        Basis { outlook, ranks, is_uniform: outlook.is_uniform(), open }
+        Basis { outlook, orders, is_uniform: outlook.is_uniform(), open }
     }
 
-    /// Preferences by habits, in the order of an upward rank.
-    pub(super) fn taste(&self, habits: &Habits, rank: usize) -> Taste {
+    /// Preferences by habits, in one of the orders.
+    pub(super) fn taste(&self, habits: &Habits, order: usize) -> Taste {
         let outlook = self.outlook;
         let mut by_kind = vec![0.0; outlook.count_groups * outlook.classes];
         by_kind.iter_mut().zip(&habits.by_kind).for_each(|(liking, before)| *liking = *before);
@@ -41,6 +42,48 @@ impl<'a> Basis<'a> {
         // Lanes that were equal may not be so any more.
         let late = late && self.is_uniform;
         let by_task = vec![0.0; outlook.len() * outlook.classes];
-        Taste { keys: self.ranks[rank].clone(), by_kind, by_task, owned, haul, at_once, shares, evicts, late, hasty }
+        Taste { keys: self.orders[order].clone(), by_kind, by_task, owned, haul, at_once, shares, evicts, late, hasty }
+    }
+}
+
+/// Keys by which what has become ready last comes first, by `ranks` what became ready at once: the order of one worker
+/// that goes on with what it made ready. Upward ranks let all lines of tasks go on side by side, so that all that they
+/// need is allocated and fetched at once; here one is done before the next begins (Blelloch, Gibbons and Matias, *Provably
+/// efficient scheduling for languages with fine-grained parallelism*, 1999).
+fn depth_first(outlook: &Outlook, ranks: &[f64]) -> Vec<f64> {
+    let by_rank = |a: &usize, b: &usize| ranks[*a].total_cmp(&ranks[*b]).then(b.cmp(a));
+    let mut waits = outlook.waits.clone();
+    let mut ready: Vec<usize> = (0..outlook.len()).filter(|task| waits[*task] == 0).collect();
+    ready.sort_unstable_by(by_rank);
+    let (mut keys, mut left) = (vec![0.0; outlook.len()], outlook.len() as f64);
+    while let Some(task) = ready.pop() {
+        keys[task] = left;
+        left -= 1.0;
+        let earlier = ready.len();
+        for next in outlook.successors(task) {
+            waits[*next] -= 1;
+            if waits[*next] == 0 {
+                ready.push(*next);
+            }
+        }
+        ready[earlier..].sort_unstable_by(by_rank);
+    }
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resource_mapping::plan::outlook::tests::graph;
+
+    #[test]
+    fn a_line_of_tasks_is_done_before_the_next_begins() {
+        // The second line takes longer, and so does the second of the tasks behind its first one.
+        let lengths = [1, 1, 2, 2, 3, 1].map(|length| vec![length]);
+        let before = [vec![], vec![0], vec![], vec![2], vec![2], vec![3, 4]];
+        let keys = depth_first(&graph(&lengths, &before, &[0]), &[2.0, 1.0, 6.0, 3.0, 4.0, 1.0]);
+        let mut order: Vec<usize> = (0..6).collect();
+        order.sort_by(|a, b| keys[*b].total_cmp(&keys[*a]));
+        assert_eq!(order, [2, 4, 3, 5, 0, 1]);
     }
 }

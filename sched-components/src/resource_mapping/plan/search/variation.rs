@@ -76,7 +76,7 @@ impl Variation<'_> {
     fn change_kinds(&mut self, taste: &mut Taste) {
         let dice = &mut self.dice;
         if dice.chance(0.5) {
-            taste.keys.clone_from(&self.basis.ranks[dice.below(self.basis.ranks.len())]);
+            taste.keys.clone_from(&self.basis.orders[dice.below(self.basis.orders.len())]);
         }
         if let Some(owned) = &mut taste.owned
             && dice.chance(0.3)

@@ -63,3 +63,23 @@ fn tasks_count_with_allocations_when_they_choose_unless_they_are_hasty() {
     assert_eq!(choose(true, 3), (vec![1, 2, 0], 11));
     assert_eq!(choose(false, 3), (vec![0, 1, 2], 11));
 }
+
+/// Lines of tasks of 5 ns on two devices, each of which writes one piece of data again and again.
+#[test]
+fn one_line_goes_on_while_memory_is_allocated_for_the_next() {
+    let (lines, steps) = (8, 6_usize);
+    let number = |step: usize, line: usize| step * lines + line;
+    let each = || (0..steps).flat_map(|step| (0..lines).map(move |line| (step, line)));
+    let before: Vec<Vec<usize>> =
+        each().map(|(step, line)| step.checked_sub(1).map(|last| number(last, line)).into_iter().collect()).collect();
+    let uses: Vec<Vec<Use>> = each().map(|(step, line)| used(line, step > 0)).collect();
+    let mut outlook = devices(5, &before, &uses, lines, 1000, 20);
+    // Main memory's lane would take all the time that there is.
+    outlook.lengths.iter_mut().step_by(3).for_each(|length| *length = 1000);
+    outlook.squads = Squads::new(&outlook);
+    let mut search = Search::new(&outlook, Dice(1), 1);
+    search.begin(&Habits::default(), 1.0, |_| true);
+    // The first of eight allocations, and four lines of 30 ns on each device, behind each of which the next allocation
+    // was asked for 5 ns before its end. Side by side, the last line would begin after 160 ns, with 20 tasks to go.
+    assert!(search.length() <= 20 + 4 * 30 + 4 * 15 + 20, "{}", search.length());
+}
