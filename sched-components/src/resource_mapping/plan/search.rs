@@ -12,10 +12,11 @@ use super::outlook::Outlook;
 use super::samples::Samples;
 use super::schedule::{Owned, Schedule, Taste};
 use crate::queue::Padded;
-use basis::Basis;
+use basis::{Basis, RANKS};
 use examiner::Examiner;
 use round::{Examined, Later, round};
 use standing::{Attempt, Standing, Verdict};
+use std::ops::Range;
 use variation::Variation;
 
 /// Share of the tries that change the preferences of kinds of tasks: these change most at once. Less, where single
@@ -142,12 +143,14 @@ impl<'a> Search<'a> {
 
     /// Starts from the habits that were good before, if there are any, and from those of several policies: all of them
     /// if at least half of the tasks are new, whose share is `fresh`. Then come those that know what is evicted: one if
-    /// fewer are new, and none if no task is; and those by tasks that choose hastily. Makes at least one try, and goes
-    /// on while `goes_on` says so of the length of the best plan.
+    /// fewer are new, and none if no task is; and those by tasks that choose hastily. Tasks choose by upward ranks, and,
+    /// if at least half are new, then in the other orders too. Makes at least one try, and goes on while `goes_on` says
+    /// so of the length of the best plan.
     pub(super) fn begin(&mut self, before: &Habits, fresh: f64, goes_on: impl Fn(u64) -> bool) {
         let count = ((STARTS.len() as f64 * 2.0 * fresh).ceil() as usize).max(2);
         let evicting = if fresh >= 0.5 { STARTS.len() } else { usize::from(fresh > 0.0) };
         let evicting = if self.standing.outlook.replicas.are_limited() { evicting } else { 0 };
+        let orders = if fresh >= 0.5 { self.basis.orders.len() } else { RANKS };
         let fresh = |start: &Start| Habits { start: *start, ..Habits::default() };
         let known = before.by_kind.iter().any(|liking| *liking != 0.0) || before.start != Start::default();
         let listed = self.basis.is_uniform.then(|| fresh(&LISTED));
@@ -164,14 +167,16 @@ impl<'a> Search<'a> {
         let allocates = self.standing.outlook.allocates();
         let all = all.chain(STARTS.iter().filter(|start| start.at_once && allocates).take(count).map(hasty));
         let all: Vec<Habits> = all.filter(|habits| habits.start.owned.is_none() || has_owners).collect();
-        let orders = self.basis.orders.len();
+        let each =
+            |orders: Range<usize>| all.iter().flat_map(move |start| orders.clone().map(move |order| (start, order)));
+        let all: Vec<(&Habits, usize)> = each(0..RANKS).chain(each(RANKS..orders)).collect();
         let (most, mut number) = (self.most(), 0);
-        while number < all.len() * orders && (!self.standing.has_begun() || goes_on(self.length())) {
+        while number < all.len() && (!self.standing.has_begun() || goes_on(self.length())) {
             let (basis, mut next) = (&self.basis, number);
             let make = |_: &mut Examiner| {
-                let habits = all.get(next / orders)?;
+                let (habits, order) = *all.get(next)?;
                 next += 1;
-                Some((Attempt { taste: basis.taste(habits, (next - 1) % orders), lanes: None }, ()))
+                Some((Attempt { taste: basis.taste(habits, order), lanes: None }, ()))
             };
             let examined = round(&self.standing, &mut self.examiners, most, Later::Count, make);
             number += self.settle(examined, Later::Count);

@@ -4,12 +4,15 @@ use super::{Habits, Start};
 use crate::resource_mapping::plan::outlook::{NEVER, Outlook};
 use crate::resource_mapping::plan::schedule::Taste;
 
+/// Number of the orders that are upward ranks, which come first.
+pub(super) const RANKS: usize = 3;
+
 /// See the [module](self).
 pub(super) struct Basis<'a> {
     outlook: &'a Outlook,
-    /// The keys of tasks in each order in which they may choose at first: upward ranks by the mean length, the least, and
-    /// the harmonic mean, and [depth first](depth_first).
-    pub(super) orders: [Vec<f64>; 4],
+    /// The keys of tasks in each order in which they may choose at first: [upward ranks](RANKS) by the mean length, the
+    /// least, and the harmonic mean; [depth first](depth_first); and as they were submitted.
+    pub(super) orders: [Vec<f64>; 5],
     /// Whether all lanes are equal, so that only the order of the tasks makes a difference.
     pub(super) is_uniform: bool,
     /// The tasks that have a lane in a plan, and may have another one.
@@ -28,7 +31,8 @@ impl<'a> Basis<'a> {
         let least = outlook.ranks(|lengths| known(lengths).into_iter().fold(f64::INFINITY, f64::min));
         let harmonic = outlook.ranks(|lengths| count / known(lengths).iter().map(|length| 1.0 / length).sum::<f64>());
         let deep = depth_first(outlook, &mean);
-        let orders = [mean, least, harmonic, deep];
+        let submitted = (0..outlook.len()).map(|task| -(task as f64)).collect();
+        let orders = [mean, least, harmonic, deep, submitted];
         let open = (0..outlook.len()).filter(|task| outlook.is_open(*task) && outlook.works[*task]).collect();
         Basis { outlook, orders, is_uniform: outlook.is_uniform(), open }
     }
