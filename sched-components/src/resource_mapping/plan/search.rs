@@ -80,6 +80,15 @@ const STARTS: [Start; 12] = [
     at_once(true, 1.0, owned(STAYS[3])),
 ];
 
+/// The orders in which tasks choose in the first plans.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Orders {
+    /// Those of upward ranks.
+    Ranks,
+    /// The others too, if at least half of the tasks are new.
+    All,
+}
+
 /// What a good plan went by, for the next one.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Habits {
@@ -143,14 +152,13 @@ impl<'a> Search<'a> {
 
     /// Starts from the habits that were good before, if there are any, and from those of several policies: all of them
     /// if at least half of the tasks are new, whose share is `fresh`. Then come those that know what is evicted: one if
-    /// fewer are new, and none if no task is; and those by tasks that choose hastily. Tasks choose by upward ranks, and,
-    /// if at least half are new, then in the other orders too. Makes at least one try, and goes on while `goes_on` says
-    /// so of the length of the best plan.
-    pub(super) fn begin(&mut self, before: &Habits, fresh: f64, goes_on: impl Fn(u64) -> bool) {
+    /// fewer are new, and none if no task is; and those by tasks that choose hastily. Makes at least one try, and goes
+    /// on while `goes_on` says so of the length of the best plan.
+    pub(super) fn begin(&mut self, before: &Habits, fresh: f64, orders: Orders, goes_on: impl Fn(u64) -> bool) {
         let count = ((STARTS.len() as f64 * 2.0 * fresh).ceil() as usize).max(2);
         let evicting = if fresh >= 0.5 { STARTS.len() } else { usize::from(fresh > 0.0) };
         let evicting = if self.standing.outlook.replicas.are_limited() { evicting } else { 0 };
-        let orders = if fresh >= 0.5 { self.basis.orders.len() } else { RANKS };
+        let orders = if fresh >= 0.5 && orders == Orders::All { self.basis.orders.len() } else { RANKS };
         let fresh = |start: &Start| Habits { start: *start, ..Habits::default() };
         let known = before.by_kind.iter().any(|liking| *liking != 0.0) || before.start != Start::default();
         let listed = self.basis.is_uniform.then(|| fresh(&LISTED));

@@ -5,7 +5,7 @@ use super::super::coming::Coming;
 use super::super::dice::Dice;
 use super::super::samples::Samples;
 use super::super::schedule::{Schedule, Scratch, Taste};
-use super::super::search::{Habits, Search};
+use super::super::search::{Habits, Orders, Search};
 use super::*;
 use proptest::prelude::*;
 
@@ -266,7 +266,7 @@ proptest! {
             if deviates {
                 search.expect_deviations(0.3);
             }
-            search.begin(&Habits::default(), 1.0, |_| true);
+            search.begin(&Habits::default(), 1.0, Orders::All, |_| true);
             search.improve(40, |_| true);
             let (best, habits) = search.finish();
             (best.lanes, best.starts, best.end, format!("{habits:?}"))
@@ -295,7 +295,7 @@ proptest! {
             if deviates {
                 search.expect_deviations(0.3);
             }
-            search.begin(&Habits::default(), 1.0, |_| true);
+            search.begin(&Habits::default(), 1.0, Orders::All, |_| true);
             let begun = search.length();
             search.improve(30, |_| true);
             let (best, habits) = search.finish();
