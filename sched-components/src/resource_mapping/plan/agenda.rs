@@ -277,7 +277,7 @@ impl Agenda {
         };
         let searches = if took() == 0.0 { searches_for(count, share) } else { 1 };
         // A search seldom goes far from where it begins: of several, not all begin with the best of the same plans.
-        let orders = |number: usize| if searches > 1 && number % 2 == 0 { Orders::Ranks } else { Orders::All };
+        let orders = |number: usize| if searches > 1 && number.is_multiple_of(2) { Orders::Ranks } else { Orders::All };
         let mut best = search(orders(0));
         for other in (1..searches).map(|number| search(orders(number))) {
             if other.length() < best.length() {
