@@ -16,7 +16,7 @@ use super::search::{Habits, Orders, Search};
 use super::under_way::UnderWay;
 use crate::resource_mapping::block_cyclic::Owners;
 pub(super) use limits::Limits;
-use limits::{REPAIR, more_for, searches_for, threads_for};
+use limits::{ALL_ORDERS, REPAIR, more_for, searches_for, threads_for};
 use occasion::{Occasion, SHORT_PLAN};
 use sched_core::{MemoryNode, Node, Stage, Submitted, Task};
 pub(super) use sending::Caller;
@@ -277,7 +277,9 @@ impl Agenda {
         };
         let searches = if took() == 0.0 { searches_for(count, share) } else { 1 };
         // A search seldom goes far from where it begins: of several, not all begin with the best of the same plans.
-        let orders = |number: usize| if searches > 1 && number.is_multiple_of(2) { Orders::Ranks } else { Orders::All };
+        // For a large graph, plans in the other orders would take too long.
+        let by_ranks = |number: usize| effort < ALL_ORDERS || (searches > 1 && number.is_multiple_of(2));
+        let orders = |number: usize| if by_ranks(number) { Orders::Ranks } else { Orders::All };
         let mut best = search(orders(0));
         for other in (1..searches).map(|number| search(orders(number))) {
             if other.length() < best.length() {

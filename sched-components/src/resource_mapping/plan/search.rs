@@ -85,7 +85,7 @@ const STARTS: [Start; 12] = [
 pub(super) enum Orders {
     /// Those of upward ranks.
     Ranks,
-    /// The others too, if at least half of the tasks are new.
+    /// The others too.
     All,
 }
 
@@ -158,7 +158,7 @@ impl<'a> Search<'a> {
         let count = ((STARTS.len() as f64 * 2.0 * fresh).ceil() as usize).max(2);
         let evicting = if fresh >= 0.5 { STARTS.len() } else { usize::from(fresh > 0.0) };
         let evicting = if self.standing.outlook.replicas.are_limited() { evicting } else { 0 };
-        let orders = if fresh >= 0.5 && orders == Orders::All { self.basis.orders.len() } else { RANKS };
+        let orders = if orders == Orders::All { self.basis.orders.len() } else { RANKS };
         let fresh = |start: &Start| Habits { start: *start, ..Habits::default() };
         let known = before.by_kind.iter().any(|liking| *liking != 0.0) || before.start != Start::default();
         let listed = self.basis.is_uniform.then(|| fresh(&LISTED));

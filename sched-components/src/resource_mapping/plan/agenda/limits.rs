@@ -27,6 +27,9 @@ const LINKS: f64 = 8.0;
 /// Plans that are tried where a plan is made [again](super::Occasion::Again), as a share of those for new tasks.
 pub(super) const REPAIR: f64 = 0.4;
 
+/// The least share of the tries that is made for a graph whose first plans are made in all orders of its tasks.
+pub(super) const ALL_ORDERS: f64 = 0.5;
+
 /// Minimum number of tasks of a plan for whose search threads are started: making it takes longer than that.
 const LEAST_FOR_THREADS: f64 = 200.0;
 

@@ -77,9 +77,13 @@ fn one_line_goes_on_while_memory_is_allocated_for_the_next() {
     // Main memory's lane would take all the time that there is.
     outlook.lengths.iter_mut().step_by(3).for_each(|length| *length = 1000);
     outlook.squads = Squads::new(&outlook);
-    let mut search = Search::new(&outlook, Dice(1), 1);
-    search.begin(&Habits::default(), 1.0, Orders::All, |_| true);
-    // The first of eight allocations, and four lines of 30 ns on each device, behind each of which the next allocation
-    // was asked for 5 ns before its end. Side by side, the last line would begin after 160 ns, with 20 tasks to go.
-    assert!(search.length() <= 20 + 4 * 30 + 4 * 15 + 20, "{}", search.length());
+    // Plans for the rest, of which little is new, too: tasks may be submitted one by one.
+    for fresh in [1.0, 0.1] {
+        let mut search = Search::new(&outlook, Dice(1), 1);
+        search.begin(&Habits::default(), fresh, Orders::All, |_| true);
+        // The first of eight allocations, and four lines of 30 ns on each device, behind each of which the next
+        // allocation was asked for 5 ns before its end. Side by side, the last line would begin after 160 ns, with 20
+        // tasks to go.
+        assert!(search.length() <= 20 + 4 * 30 + 4 * 15 + 20, "{fresh}: {}", search.length());
+    }
 }
