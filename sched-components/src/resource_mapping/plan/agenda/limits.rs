@@ -37,7 +37,7 @@ const LEAST_FOR_THREADS: f64 = 200.0;
 const MOST_THREADS: usize = 8;
 
 /// Maximum number of searches for a plan, and of tasks that several searches go through together.
-const MOST_SEARCHES: f64 = 4.0;
+const MOST_SEARCHES: f64 = 16.0;
 const MOST_SEARCHED: f64 = 1536.0;
 
 /// Minimum share of new tasks in a plan for which there is more than one search.
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn small_new_graphs_are_searched_several_times() {
-        let searches = [1.0, 384.0, 400.0, 768.0, 800.0, 1e6].map(|count| searches_for(count, 1.0));
-        assert_eq!(searches, [4, 4, 3, 2, 1, 1]);
+        let searches = [1.0, 96.0, 192.0, 384.0, 400.0, 768.0, 800.0, 1e6].map(|count| searches_for(count, 1.0));
+        assert_eq!(searches, [16, 16, 8, 4, 3, 2, 1, 1]);
         assert_eq!(searches_for(10.0, 0.4), 1);
     }
 }
