@@ -152,8 +152,9 @@ impl<'a> Search<'a> {
 
     /// Starts from the habits that were good before, if there are any, and from those of several policies: all of them
     /// if at least half of the tasks are new, whose share is `fresh`. Then come those that know what is evicted: one if
-    /// fewer are new, and none if no task is; and those by tasks that choose hastily. Makes at least one try, and goes
-    /// on while `goes_on` says so of the length of the best plan.
+    /// fewer are new, and none if no task is; and those by tasks that choose hastily. All of them are made in the
+    /// orders of upward ranks, then in the others of `orders`. Makes at least one try, and goes on while `goes_on` says
+    /// so of the length of the best plan.
     pub(super) fn begin(&mut self, before: &Habits, fresh: f64, orders: Orders, goes_on: impl Fn(u64) -> bool) {
         let count = ((STARTS.len() as f64 * 2.0 * fresh).ceil() as usize).max(2);
         let evicting = if fresh >= 0.5 { STARTS.len() } else { usize::from(fresh > 0.0) };
