@@ -273,7 +273,7 @@ fn handles_may_go_before_their_tasks() {
     let dropped = Arc::new(AtomicUsize::new(0));
     let touch = runtime
         .codelet::<(ReadWrite<Noisy>,), ()>("touch")
-        .cpu("touch", |_, (noisy,)| assert_eq!(noisy.0.load(SeqCst) % 2, noisy.0.load(SeqCst) % 2))
+        .cpu("touch", |_, (noisy,)| assert!(noisy.0.load(SeqCst) < 100, "this one is not dropped yet"))
         .build();
     for _ in 0..100 {
         let data = runtime.register(Noisy(Arc::clone(&dropped)));
