@@ -24,10 +24,10 @@
 //! share a memory, a third is made by list scheduling: a worker that is free takes the most urgent ready task.
 //!
 //! **The order** in which tasks choose is that of one of three kinds of upward rank, by the mean, the least and the
-//! harmonic mean of lengths. In tries, and in first plans of all but large graphs, it may also be depth first, where what
-//! was made ready last comes first, or that of the submission. By ranks, all lines of tasks go on side by side, and all
-//! that they need is allocated and fetched at once. Depth first, one line is done before the next begins, for which
-//! that is done meanwhile: 32 lines on eight GPUs, which allocate one after the other, take 0.018 s for 0.028.
+//! harmonic mean of lengths. In tries, and in first plans of all but large graphs, it may also be depth first, where
+//! what was made ready last comes first, or that of the submission. By ranks, all lines of tasks go on side by side,
+//! and all that they need is allocated and fetched at once. Depth first, one line is done before the next begins, for
+//! which that is done meanwhile: 32 lines on eight GPUs, which allocate one after the other, take 0.018 s for 0.028.
 //!
 //! **The search** varies the inputs of the decisions, not the decisions, so that each try is a valid plan. Four tries
 //! out of five change how much later a kind of tasks (those of equal lengths everywhere) prefers to end over being
