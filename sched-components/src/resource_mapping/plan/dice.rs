@@ -13,6 +13,11 @@ impl Dice {
         word ^ word >> 31
     }
 
+    /// Other dice, which need not be rolled as often as these.
+    pub(super) fn split(&mut self) -> Dice {
+        Dice(self.roll())
+    }
+
     pub(super) fn below(&mut self, limit: usize) -> usize {
         (self.roll() % limit.max(1) as u64) as usize
     }

@@ -10,8 +10,13 @@
 //! *Les problèmes d'ordonnancement avec contraintes disjonctives*, 1964). All draws go through it side by side, and
 //! together take less time than one execution [event by event](super::execution).
 
+mod course;
+mod moves;
+mod preview;
 mod rehearsal;
 
+pub(super) use moves::Move;
+pub(super) use preview::Preview;
 pub(super) use rehearsal::Rehearsal;
 
 use super::dice::Dice;
@@ -83,6 +88,12 @@ impl Samples {
     /// Whether plans are compared by the most likely lengths alone.
     pub(super) fn is_empty(&self) -> bool {
         self.before_of.is_empty()
+    }
+
+    /// What a task takes on a lane.
+    fn lengths(&self, outlook: &Outlook, task: usize, lane: usize) -> Times {
+        let length = outlook.length(task, lane) as f32;
+        self.factors[task * outlook.classes + outlook.lanes[lane].class].map(|factor| length * factor)
     }
 
     fn before(&self, task: usize) -> impl Iterator<Item = usize> {

@@ -1,6 +1,7 @@
 //! Improves a plan by trying many.
 
 mod basis;
+mod climb;
 mod examiner;
 mod round;
 mod standing;
@@ -185,7 +186,7 @@ impl<'a> Search<'a> {
             let make = |_: &mut Examiner| {
                 let (habits, order) = *all.get(next)?;
                 next += 1;
-                Some((Attempt { taste: basis.taste(habits, order), lanes: None }, ()))
+                Some((Attempt::by(basis.taste(habits, order)), ()))
             };
             let examined = round(&self.standing, &mut self.examiners, most, Later::Count, make);
             number += self.settle(examined, Later::Count);

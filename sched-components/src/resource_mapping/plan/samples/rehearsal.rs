@@ -1,5 +1,6 @@
 //! A plan with the lengths of all draws, side by side.
 
+use super::course::Course;
 use super::{DRAWS, Samples, Times};
 use crate::resource_mapping::plan::outlook::{NEVER, Outlook};
 use crate::resource_mapping::plan::schedule::{Schedule, Scratch};
@@ -7,10 +8,9 @@ use crate::resource_mapping::plan::schedule::{Schedule, Scratch};
 /// Storage for rehearsals, kept for reuse.
 #[derive(Default, Debug)]
 pub(in crate::resource_mapping::plan) struct Rehearsal {
-    /// The tasks in the order of their starts.
-    order: Vec<usize>,
+    course: Course,
     /// By task, and by lane the end of its last one.
-    ends: Vec<Times>,
+    pub(super) ends: Vec<Times>,
     free: Vec<Times>,
 }
 
@@ -43,34 +43,35 @@ impl Samples {
 
     /// When all tasks are done in each draw, counted from the outlook's now, if they were `executed` so.
     fn rehearse(&self, outlook: &Outlook, executed: &Schedule, scratch: &mut Scratch) -> Times {
-        let Rehearsal { order, ends, free } = &mut scratch.rehearsal;
-        let since = |at: u64| at.saturating_sub(outlook.now) as f32;
-        order.clear();
-        order.extend((0..outlook.len()).filter(|task| outlook.is_open(*task)));
-        // After those that it waits for: tasks are numbered in the order of submission.
-        order.sort_unstable_by_key(|task| (executed.starts[*task], executed.ends[*task], *task));
+        let mut course = std::mem::take(&mut scratch.rehearsal.course);
+        course.lay(self, outlook, executed);
+        let last = self.follow(outlook, &course, &mut scratch.rehearsal);
+        scratch.rehearsal.course = course;
+        last
+    }
+
+    /// When all tasks are done in each draw, counted from the outlook's now, if they follow this course.
+    pub(super) fn follow(&self, outlook: &Outlook, course: &Course, storage: &mut Rehearsal) -> Times {
+        let Rehearsal { ends, free, .. } = storage;
         ends.resize(outlook.len(), [0.0; DRAWS]);
         free.clear();
-        free.extend(outlook.lanes.iter().map(|lane| [since(lane.free); DRAWS]));
+        free.extend(outlook.lanes.iter().map(|lane| [lane.free.saturating_sub(outlook.now) as f32; DRAWS]));
         let mut last = [0.0; DRAWS];
         for (end, (task, ..)) in self.sent.iter().zip(&outlook.sent) {
             ends[*task] = *end;
             advance(&mut last, end);
         }
-        for task in order.iter().copied() {
-            let (mut at, mut ready) = ([0.0; DRAWS], outlook.now);
+        for task in course.order.iter().copied() {
+            let mut at = [0.0; DRAWS];
             for before in self.before(task) {
                 advance(&mut at, &ends[before]);
-                ready = ready.max(executed.ends[before]);
             }
             if outlook.works[task] {
-                let lane = executed.lanes[task];
-                let fetched = executed.starts[task].saturating_sub(outlook.lead);
-                let comes = executed.arrivals[task].saturating_sub(ready.max(fetched)) as f32;
-                let (fetched, length) = (since(fetched), outlook.length(task, lane) as f32);
-                let factors = &self.factors[task * outlook.classes + outlook.lanes[lane].class];
-                for ((at, free), factor) in at.iter_mut().zip(&mut free[lane]).zip(factors) {
-                    *at = larger(larger(*at, fetched) + comes, *free) + length * factor;
+                let lane = course.lanes[task];
+                let (fetched, comes) = (course.fetched[task], course.comes[task]);
+                let lengths = self.lengths(outlook, task, lane);
+                for ((at, free), length) in at.iter_mut().zip(&mut free[lane]).zip(lengths) {
+                    *at = larger(larger(*at, fetched) + comes, *free) + length;
                     *free = *at;
                 }
             }
@@ -82,12 +83,12 @@ impl Samples {
 }
 
 /// No time is NaN, which [`f32::max`] looks for.
-fn larger(a: f32, b: f32) -> f32 {
+pub(super) fn larger(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
 }
 
 /// Each time moves on to the other one, if that is later.
-fn advance(times: &mut Times, others: &Times) {
+pub(super) fn advance(times: &mut Times, others: &Times) {
     times.iter_mut().zip(others).for_each(|(time, other)| *time = larger(*time, *other));
 }
 

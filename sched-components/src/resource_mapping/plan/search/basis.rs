@@ -15,8 +15,6 @@ pub(super) struct Basis<'a> {
     pub(super) orders: [Vec<f64>; 5],
     /// Whether all lanes are equal, so that only the order of the tasks makes a difference.
     pub(super) is_uniform: bool,
-    /// The tasks that have a lane in a plan, and may have another one.
-    pub(super) open: Vec<usize>,
 }
 
 impl<'a> Basis<'a> {
@@ -33,8 +31,7 @@ impl<'a> Basis<'a> {
         let deep = depth_first(outlook, &mean);
         let submitted = (0..outlook.len()).map(|task| -(task as f64)).collect();
         let orders = [mean, least, harmonic, deep, submitted];
-        let open = (0..outlook.len()).filter(|task| outlook.is_open(*task) && outlook.works[*task]).collect();
-        Basis { outlook, orders, is_uniform: outlook.is_uniform(), open }
+        Basis { outlook, orders, is_uniform: outlook.is_uniform() }
     }
 
     /// Preferences by habits, in one of the orders.

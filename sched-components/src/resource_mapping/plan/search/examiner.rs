@@ -2,6 +2,7 @@
 
 use super::standing::{Attempt, Kind, Standing, Verdict};
 use crate::resource_mapping::plan::outlook::{NEVER, Outlook};
+use crate::resource_mapping::plan::samples::Preview;
 use crate::resource_mapping::plan::schedule::{Schedule, Scratch};
 use crate::resource_mapping::plan::tried::{Fingerprint, Followed, Outcome};
 
@@ -24,11 +25,17 @@ pub(super) struct Examiner {
     pub(super) trial: Schedule,
     /// What becomes of it.
     realised: Schedule,
+    pub(super) preview: Preview,
 }
 
 impl Examiner {
     /// Finds out as much about an attempt as is necessary to judge it; `None` if it was [stopped](Scratch::stop).
-    pub(super) fn examine(&mut self, standing: &Standing<'_>, attempt: &Attempt) -> Option<Finding> {
+    pub(super) fn examine(&mut self, standing: &Standing<'_>, attempt: &mut Attempt) -> Option<Finding> {
+        if let Some(dice) = attempt.moves.take() {
+            let moves = self.climb(standing, dice);
+            attempt.make(&moves);
+        }
+        let attempt = &*attempt;
         let (outlook, kind) = (standing.outlook, attempt.kind());
         let most = standing.most(kind);
         let chosen = self.decide(standing, attempt, most);
@@ -47,7 +54,7 @@ impl Examiner {
     /// Makes a plan by preferences: in `draft` where it is to be followed, and returns its fingerprint then, or else in
     /// `trial`, which may be given up after `most`.
     fn decide(&mut self, standing: &Standing<'_>, attempt: &Attempt, most: u64) -> Option<Fingerprint> {
-        let (outlook, Attempt { taste, lanes }) = (standing.outlook, attempt);
+        let (outlook, Attempt { taste, lanes, .. }) = (standing.outlook, attempt);
         if attempt.kind() != Kind::Before {
             self.trial.dispatch(outlook, taste, most, &mut self.scratch);
             None
@@ -91,7 +98,7 @@ impl Examiner {
     /// of tasks, and when their data is fetched, follow from the times of a plan. Those of the cheap prediction are
     /// late where that finds links too busy; those of the draft know of no other transfers.
     fn realise(&mut self, outlook: &Outlook, chosen: bool, latest: u64) {
-        let Examiner { scratch, draft, trial, realised } = self;
+        let Examiner { scratch, draft, trial, realised, .. } = self;
         realised.realise(outlook, trial, latest, scratch);
         std::mem::swap(trial, realised);
         if chosen {

@@ -88,7 +88,7 @@ fn work<M>(
         if at.left == 0 {
             return;
         }
-        let Some((attempt, of)) = (at.make)(examiner) else {
+        let Some((mut attempt, of)) = (at.make)(examiner) else {
             at.left = 0;
             return;
         };
@@ -98,7 +98,7 @@ fn work<M>(
         at.at_work[number].0 = place;
         examiner.scratch.stop.clear();
         drop(at);
-        let Some(finding) = examiner.examine(standing, &attempt) else { continue };
+        let Some(finding) = examiner.examine(standing, &mut attempt) else { continue };
         let (kind, verdict) = (attempt.kind(), standing.judge(attempt.kind(), &finding));
         let is_kept = matches!(verdict, Verdict::Same | Verdict::Better);
         let mut at = lock();

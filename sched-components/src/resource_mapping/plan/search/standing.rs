@@ -1,8 +1,9 @@
 //! The best plan so far, and what others are worth beside it.
 
 use super::examiner::Finding;
+use crate::resource_mapping::plan::dice::Dice;
 use crate::resource_mapping::plan::outlook::{NEVER, Outlook};
-use crate::resource_mapping::plan::samples::Samples;
+use crate::resource_mapping::plan::samples::{Move, Samples};
 use crate::resource_mapping::plan::schedule::{Schedule, Scratch, Taste};
 use crate::resource_mapping::plan::tried::{Fingerprint, Followed, Outcome, Tried};
 
@@ -20,6 +21,8 @@ pub(super) struct Attempt {
     pub(super) taste: Taste,
     /// The lane of each task, if they do not choose: the preferences change no more than the order then.
     pub(super) lanes: Option<Vec<usize>>,
+    /// If single tasks are to [move](super::climb), the dice that say which.
+    pub(super) moves: Option<Dice>,
 }
 
 /// How the plan of an attempt is made.
@@ -32,6 +35,20 @@ pub(super) enum Kind {
 }
 
 impl Attempt {
+    /// By these preferences.
+    pub(super) fn by(taste: Taste) -> Attempt {
+        Attempt { taste, lanes: None, moves: None }
+    }
+
+    /// With these moves, if lanes are given.
+    pub(super) fn make(&mut self, moves: &[Move]) {
+        let Some(lanes) = &mut self.lanes else { return };
+        for moved in moves {
+            lanes[moved.task] = moved.lane;
+            self.taste.keys[moved.task] += moved.earlier;
+        }
+    }
+
     pub(super) fn kind(&self) -> Kind {
         match self.taste.at_once && self.lanes.is_none() {
             true => Kind::AtOnce { shares: self.taste.shares },
@@ -58,6 +75,10 @@ pub(super) struct Standing<'a> {
     pub(super) best: Schedule,
     pub(super) samples: Samples,
     pub(super) tried: Tried,
+    /// The tasks that have a lane in a plan, and may have another one.
+    pub(super) open: Vec<usize>,
+    /// How many best plans there have been.
+    pub(super) number: u64,
     /// What the best plan is worth, by the draws.
     score: u64,
     /// The fingerprint that the best plan had when it was predicted; `None` if it was not.
@@ -73,6 +94,8 @@ impl<'a> Standing<'a> {
             best: Schedule { end: u64::MAX, ..Schedule::default() },
             samples: Samples::default(),
             tried: Tried::default(),
+            open: (0..outlook.len()).filter(|task| outlook.is_open(*task) && outlook.works[*task]).collect(),
+            number: 0,
             score: u64::MAX,
             best_print: None,
             expected: f64::INFINITY,
@@ -158,6 +181,7 @@ impl<'a> Standing<'a> {
         if let (Some(plan), Some(Outcome::Score { score, .. })) = (plan, finding.rated) {
             std::mem::swap(&mut self.best, plan);
             (self.score, self.best_print) = (score, Some(print));
+            self.number += 1;
         }
         self.expected = end.saturating_sub(self.outlook.now) as f64;
     }
@@ -173,5 +197,6 @@ impl<'a> Standing<'a> {
             self.best_print = Some(Fingerprint::of(&self.best));
         }
         self.score = self.samples.score(self.outlook, &self.best, scratch);
+        self.number += 1;
     }
 }

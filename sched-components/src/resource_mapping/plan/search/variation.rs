@@ -4,7 +4,7 @@ use super::STAYS;
 use super::basis::Basis;
 use super::standing::{Attempt, Standing};
 use crate::resource_mapping::plan::dice::Dice;
-use crate::resource_mapping::plan::outlook::NEVER;
+use crate::resource_mapping::plan::samples::Move;
 use crate::resource_mapping::plan::schedule::{Schedule, Scratch, Taste};
 
 /// Probability that a preference is dropped rather than changed.
@@ -33,13 +33,6 @@ const HASTY: f64 = 0.2;
 /// preferences.
 const MOVING: f64 = 0.7;
 
-/// Probability that two tasks change places, rather than that one goes to another lane.
-const SWAPPED: f64 = 0.75;
-
-/// Probability that the keys of tasks that move are shifted too, and by how much, as a share of the plan's length.
-const SHIFTED_TOO: f64 = 0.5;
-const SHIFT_OF_MOVED: f64 = 0.05;
-
 /// See the [module](self).
 pub(super) struct Variation<'a> {
     pub(super) basis: &'a Basis<'a>,
@@ -56,11 +49,10 @@ impl Variation<'_> {
         let mut taste = self.taste.clone();
         if kinds {
             self.change_kinds(&mut taste);
-            return Attempt { taste, lanes: None };
+            return Attempt::by(taste);
         }
         if self.standing.moves_tasks() && self.dice.chance(MOVING) {
-            let lanes = self.move_tasks(&mut taste);
-            return Attempt { taste, lanes: Some(lanes) };
+            return self.move_tasks(taste);
         }
         self.change_order(&mut taste, scratch);
         if self.basis.is_uniform {
@@ -69,7 +61,7 @@ impl Variation<'_> {
             self.change_tasks(&mut taste);
         }
         let lanes = self.dice.chance(0.3).then(|| self.standing.best.lanes.clone());
-        Attempt { taste, lanes }
+        Attempt { lanes, ..Attempt::by(taste) }
     }
 
     /// Changes the preference of some kinds of tasks for some class of workers.
@@ -124,36 +116,18 @@ impl Variation<'_> {
         }
     }
 
-    /// Lets one or two tasks of the best plan change lanes, or pairs of them places. Returns the lane of each task.
-    fn move_tasks(&mut self, taste: &mut Taste) -> Vec<usize> {
-        let (basis, best, dice) = (self.basis, &self.standing.best, &mut self.dice);
-        let outlook = self.standing.outlook;
+    /// Moves single tasks of the best plan: at once, or by dice of their own, if there are draws to tell what becomes of
+    /// that.
+    fn move_tasks(&mut self, mut taste: Taste) -> Attempt {
+        let Standing { outlook, best, samples, open, .. } = self.standing;
         taste.keys = before_end(best, &best.starts);
-        let mut lanes = best.lanes.clone();
-        let mut moved = Vec::new();
-        let can = |task: usize, lane: usize| outlook.length(task, lane) != NEVER;
-        let of_any = |dice: &mut Dice| basis.open.get(dice.below(basis.open.len())).copied();
-        for _ in 0..=dice.below(2) {
-            let Some(task) = of_any(dice) else { break };
-            if dice.chance(SWAPPED) {
-                let Some(other) = of_any(dice) else { break };
-                if can(task, lanes[other]) && can(other, lanes[task]) {
-                    lanes.swap(task, other);
-                    moved.extend([task, other]);
-                }
-            } else {
-                let lane = dice.below(outlook.lanes.len());
-                if can(task, lane) {
-                    lanes[task] = lane;
-                    moved.push(task);
-                }
-            }
+        let mut attempt = Attempt { lanes: Some(best.lanes.clone()), ..Attempt::by(taste) };
+        if samples.is_empty() {
+            attempt.make(&Move::draw(outlook, open, &best.lanes, self.standing.length(), &mut self.dice));
+        } else {
+            attempt.moves = Some(self.dice.split());
         }
-        if dice.chance(SHIFTED_TOO) {
-            let by = SHIFT_OF_MOVED * self.standing.length() as f64;
-            moved.into_iter().for_each(|task| taste.keys[task] += by * dice.normal());
-        }
-        lanes
+        attempt
     }
 
     /// Changes the preferences of a few tasks for classes of workers.
