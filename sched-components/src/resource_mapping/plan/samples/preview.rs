@@ -45,8 +45,8 @@ pub(in crate::resource_mapping::plan) struct Preview {
     /// The tasks of each lane, in order.
     of_lane: Vec<Vec<usize>>,
     users: Users,
-    /// What moves changed: the lanes of their tasks; by task, when its data is fetched, and what it takes to arrive; and
-    /// the order, if that changed.
+    /// What moves changed: the lanes of their tasks; by task, when its data is fetched, and what it takes to arrive;
+    /// and the order, if that changed.
     undo_lanes: Vec<(usize, usize)>,
     undo: Vec<(usize, f32, f32)>,
     other_order: Vec<usize>,
@@ -171,8 +171,8 @@ impl Preview {
         }
     }
 
-    /// The place in the order to which a task moves, as it is now: as far as the tasks that it waits for, and those that
-    /// wait for it, let it go. Where one of these moves too, it keeps its place.
+    /// The place in the order to which a task moves, as it is now: as far as the tasks that it waits for, and those
+    /// that wait for it, let it go. Where one of these moves too, it keeps its place.
     fn place(&self, samples: &Samples, outlook: &Outlook, moved: &Move, moves: &[Move]) -> usize {
         let Preview { course, starts, places, .. } = self;
         let task = moved.task;

@@ -116,8 +116,8 @@ impl Variation<'_> {
         }
     }
 
-    /// Moves single tasks of the best plan: at once, or by dice of their own, if there are draws to tell what becomes of
-    /// that.
+    /// Moves single tasks of the best plan: at once, or by dice of their own, if there are draws to tell what becomes
+    /// of that.
     fn move_tasks(&mut self, mut taste: Taste) -> Attempt {
         let Standing { outlook, best, samples, open, .. } = self.standing;
         taste.keys = before_end(best, &best.starts);
