@@ -59,7 +59,8 @@ const ALL_BUT_ROUNDED: f32 = 1.0 - 1e-5;
 const _: () = assert!(DRAWS <= u16::BITS as usize, "a bit for each draw");
 
 impl Preview {
-    /// Shows a plan without moves. Plans of the same number are the same.
+    /// Shows a plan without moves. Plans of the same number are the same. Returns whether it does: what becomes of a
+    /// plan where that is [stopped](Scratch::stop) may be anything, such as tasks before those that they wait for.
     pub(in crate::resource_mapping::plan) fn show(
         &mut self,
         number: u64,
@@ -67,9 +68,8 @@ impl Preview {
         outlook: &Outlook,
         plan: &Schedule,
         scratch: &mut Scratch,
-    ) {
+    ) -> bool {
         if self.number != Some(number) {
-            self.number = Some(number);
             if outlook.has_links() && !outlook.replicas.are_limited() {
                 self.lay(samples, outlook, plan);
             } else {
@@ -78,14 +78,19 @@ impl Preview {
                 self.lay(samples, outlook, &followed);
                 scratch.followed = followed;
             }
+            self.number = (!scratch.stop.is_set()).then_some(number);
+            if self.number.is_none() {
+                return false;
+            }
         } else if !self.has_changed {
-            return;
+            return true;
         }
         self.has_changed = false;
         self.course.clone_from(&self.shown.0);
         self.starts.clone_from(&self.shown.1);
         self.last = samples.follow(outlook, &self.course, &mut self.rehearsed);
         self.look(samples, outlook);
+        true
     }
 
     fn lay(&mut self, samples: &Samples, outlook: &Outlook, executed: &Schedule) {
@@ -184,7 +189,7 @@ impl Preview {
         let first = before().map(|before| places[before] + 1).max().unwrap_or(0);
         let last = behind().map(|behind| places[behind]).min().unwrap_or(course.order.len());
         let start = starts[task] as f64 - moved.earlier;
-        course.order.partition_point(|other| (starts[*other] as f64) < start).clamp(first, last)
+        course.order.partition_point(|other| (starts[*other] as f64) < start).min(last).max(first)
     }
 
     /// Changes the course by moves.

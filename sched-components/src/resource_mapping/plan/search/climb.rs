@@ -19,7 +19,9 @@ impl Examiner {
         let Examiner { preview, scratch, .. } = self;
         let Standing { outlook, samples, best, open, number, .. } = standing;
         let (mut made, mut first, mut count) = (Vec::new(), Vec::new(), 0);
-        preview.show(*number, samples, outlook, best, scratch);
+        if !preview.show(*number, samples, outlook, best, scratch) {
+            return Vec::new();
+        }
         for _ in 0..TRIED {
             let moves = Move::draw(outlook, open, preview.lanes(), standing.length(), &mut dice);
             if preview.make(samples, outlook, &moves) {

@@ -15,7 +15,7 @@ fn previewed(outlook: &Outlook, lanes: &[usize]) -> (Samples, Schedule, Preview)
         plan.follow(outlook, &in_turn(lanes), NEVER, &mut scratch);
     }
     let mut preview = Preview::default();
-    preview.show(1, &samples, outlook, &plan, &mut scratch);
+    assert!(preview.show(1, &samples, outlook, &plan, &mut scratch));
     (samples, plan, preview)
 }
 
@@ -89,7 +89,7 @@ proptest! {
             prop_assert!((score(&executed, &mut scratch) / preview.worth - 1.0).abs() < 1e-5);
         }
         // Shown again, it is the plan as it was.
-        preview.show(1, &samples, &outlook, &plan, &mut scratch);
+        prop_assert!(preview.show(1, &samples, &outlook, &plan, &mut scratch));
         prop_assert_eq!(preview.worth, worth);
         prop_assert_eq!(&preview.lanes()[..count], &lanes[..count]);
         prop_assert!(made == 0 || preview.worth > 0.0);
@@ -132,6 +132,19 @@ proptest! {
         let (samples, _, mut preview) = previewed(&outlook, &lanes[..count]);
         climb(&outlook, &samples, &mut preview, before, seed);
     }
+}
+
+#[test]
+fn what_was_stopped_before_it_was_shown_is_shown_anew() {
+    let outlook =
+        graph(&[vec![9_000_000; 2], vec![5_000_000; 2], vec![7_000_000; 2]], &[vec![], vec![0], vec![1]], &[0; 2]);
+    let (samples, plan, preview) = previewed(&outlook, &[0, 1, 0]);
+    let (mut stopped, mut scratch) = (Preview::default(), Scratch::default());
+    scratch.stop.set();
+    assert!(!stopped.show(1, &samples, &outlook, &plan, &mut scratch));
+    scratch.stop.clear();
+    assert!(stopped.show(1, &samples, &outlook, &plan, &mut scratch));
+    assert_eq!((stopped.worth, &stopped.course), (preview.worth, &preview.course));
 }
 
 /// Three tasks, of which the last reads what the first writes on a device, and the second writes elsewhere.
