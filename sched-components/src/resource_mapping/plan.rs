@@ -92,9 +92,9 @@
 //! lengths drawn with the deviation seen so far; and a worker whose next task is late takes a short one meanwhile. Most
 //! tries let single tasks move then. A plan is rehearsed with all draws side by side, which takes a hundredth of an
 //! execution event by event; so a try is made of up to eight moves, out of 64, that make the plan better in a rehearsal
-//! one after the other, before it is executed. With lengths that deviate by 20 %, half of it errors of the models, makespans are
-//! 2.7 % longer than without deviation, in the mean of 163 cases of up to 130 tasks on 25 machines (`tree-dmda` 3.0 %),
-//! 3.3 % in that of 99 larger ones on 13 machines (4.0 %), and 5.5 % in that of 5 factorisations of 16 tiles (0.8 %).
+//! one after the other, before it is executed. With lengths that deviate by 20 %, half of it errors of the models,
+//! makespans are 2.2 % longer than without deviation, in the mean of 163 cases of up to 130 tasks on 25 machines
+//! (`tree-dmda` 2.7 %), and 3.9 % in that of 5 factorisations of 16 tiles (0.8 %).
 //!
 //! The gains of each part, on two machines with 9 cores and 3 GPUs (the table is `tests/tests/starpu_better.rs`), as
 //! the share of the gap between the best of StarPU's fifty policies and the bound that is closed, on average over
