@@ -10,7 +10,7 @@ const SWAPPED: f64 = 0.75;
 const SHIFTED_TOO: f64 = 0.5;
 const SHIFT: f64 = 0.05;
 
-/// A task that goes to a lane, and is to start so many nanoseconds earlier than in the plan.
+/// A task that goes to a lane, and is to start `earlier` than in the plan, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(in crate::resource_mapping::plan) struct Move {
     pub(in crate::resource_mapping::plan) task: usize,

@@ -14,9 +14,9 @@ mod users;
 
 use super::course::Course;
 use super::moves::Move;
-use super::rehearsal::{Rehearsal, advance};
+use super::rehearsal::{Rehearsal, advance, with_executed};
 use super::{DRAWS, Samples, Times};
-use crate::resource_mapping::plan::outlook::{NEVER, Outlook};
+use crate::resource_mapping::plan::outlook::Outlook;
 use crate::resource_mapping::plan::schedule::{Schedule, Scratch, refill};
 use users::Users;
 
@@ -70,14 +70,7 @@ impl Preview {
         scratch: &mut Scratch,
     ) -> bool {
         if self.number != Some(number) {
-            if outlook.has_links() && !outlook.replicas.are_limited() {
-                self.lay(samples, outlook, plan);
-            } else {
-                let mut followed = std::mem::take(&mut scratch.followed);
-                followed.follow(outlook, plan, NEVER, scratch);
-                self.lay(samples, outlook, &followed);
-                scratch.followed = followed;
-            }
+            with_executed(outlook, plan, scratch, |executed, _| self.lay(samples, outlook, executed));
             self.number = (!scratch.stop.is_set()).then_some(number);
             if self.number.is_none() {
                 return false;

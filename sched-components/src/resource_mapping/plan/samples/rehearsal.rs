@@ -28,15 +28,7 @@ impl Samples {
         if self.is_empty() {
             return likely;
         }
-        let ends = if outlook.has_links() && !outlook.replicas.are_limited() {
-            self.rehearse(outlook, plan, scratch)
-        } else {
-            let mut followed = std::mem::take(&mut scratch.followed);
-            followed.follow(outlook, plan, NEVER, scratch);
-            let ends = self.rehearse(outlook, &followed, scratch);
-            scratch.followed = followed;
-            ends
-        };
+        let ends = with_executed(outlook, plan, scratch, |executed, scratch| self.rehearse(outlook, executed, scratch));
         // Those of an execution that was stopped may be anything, and are thrown away.
         ends.iter().fold(likely, |sum, end| sum.saturating_add(*end as u64))
     }
@@ -80,6 +72,23 @@ impl Samples {
         }
         last
     }
+}
+
+/// Does something with what becomes of a plan: the plan itself where it [is that](Samples::score) already.
+pub(super) fn with_executed<R>(
+    outlook: &Outlook,
+    plan: &Schedule,
+    scratch: &mut Scratch,
+    act: impl FnOnce(&Schedule, &mut Scratch) -> R,
+) -> R {
+    if outlook.has_links() && !outlook.replicas.are_limited() {
+        return act(plan, scratch);
+    }
+    let mut followed = std::mem::take(&mut scratch.followed);
+    followed.follow(outlook, plan, NEVER, scratch);
+    let result = act(&followed, scratch);
+    scratch.followed = followed;
+    result
 }
 
 /// No time is NaN, which [`f32::max`] looks for.

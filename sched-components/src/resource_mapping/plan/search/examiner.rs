@@ -25,6 +25,7 @@ pub(super) struct Examiner {
     pub(super) trial: Schedule,
     /// What becomes of it.
     realised: Schedule,
+    /// What becomes of the best plan when single tasks move.
     pub(super) preview: Preview,
 }
 

@@ -11,8 +11,8 @@ use crate::resource_mapping::plan::samples::{DRAWS, Samples, Times};
 
 impl Preview {
     /// Whether the plan with these moves may be better in the mean of the draws. It becomes about as long as the
-    /// longest path through a moved task at its new place, unless another one is longer; where none of the tasks is on the
-    /// longest path now, that stays as it is.
+    /// longest path through a moved task at its new place, unless another one is longer; where none of the tasks is on
+    /// the longest path now, that stays as it is.
     pub(super) fn may_help(&self, samples: &Samples, outlook: &Outlook, moves: &[Move]) -> bool {
         let critical = moves.iter().fold(0, |draws, moved| draws | self.critical[moved.task]);
         if critical == 0 {

@@ -1,8 +1,8 @@
 use super::*;
 use crate::resource_mapping::plan::dice::Dice;
-use crate::resource_mapping::plan::outlook::Use;
 use crate::resource_mapping::plan::outlook::tests::limits::{accesses, devices, uses};
 use crate::resource_mapping::plan::outlook::tests::{NOW, before, graph, in_turn};
+use crate::resource_mapping::plan::outlook::{NEVER, Use};
 use proptest::prelude::*;
 
 /// Draws of deviating lengths, what becomes of tasks on these lanes by the most likely ones, and a look at that.
