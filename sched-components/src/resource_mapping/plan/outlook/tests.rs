@@ -83,6 +83,18 @@ fn a_task_behind_any_number_of_others_that_take_no_time_is_about_to_be_pushed() 
     assert_eq!(coming.first(5), 7);
 }
 
+#[test]
+fn a_plan_of_tasks_that_take_no_time_can_end_when_time_begins() {
+    let uses = [0, 1].map(|data| vec![Use { data, reads: false, writes: true }]);
+    let mut outlook = limits::devices(0, &[vec![], vec![0]], &uses, 2, 1000, 0);
+    outlook.now = 0;
+    outlook.lanes.iter_mut().for_each(|lane| lane.free = 0);
+    let mut search = Search::new(&outlook, Dice(1), 1);
+    search.begin(&Habits::default(), 1.0, Orders::Ranks, |_| true);
+    search.improve(10, |_| true);
+    assert_eq!(search.finish().0.end, 0);
+}
+
 pub(in crate::resource_mapping::plan) const NOW: u64 = 7;
 
 /// The tasks before each: two of the earlier ones, or one.

@@ -102,7 +102,8 @@ impl Examiner {
         let Examiner { scratch, draft, trial, realised, .. } = self;
         realised.realise(outlook, trial, latest, scratch);
         std::mem::swap(trial, realised);
-        if chosen {
+        // Nothing ends before now, where this ends if no task takes any time.
+        if chosen && trial.end > outlook.now {
             realised.realise(outlook, draft, latest.min(trial.end - 1), scratch);
             if realised.end < trial.end {
                 std::mem::swap(trial, realised);
