@@ -12,6 +12,8 @@ use std::time::Duration;
 pub(crate) struct Reader<'a> {
     graph: &'a TaskGraph,
     machine: &'a Platform,
+    /// Whether kernels take what the machine says.
+    is_certain: bool,
     now: u64,
     ran: Vec<Ran>,
     /// What each worker executes.
@@ -42,10 +44,11 @@ struct Flow {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(graph: &'a TaskGraph, machine: &'a Platform) -> Reader<'a> {
+    pub(crate) fn new(graph: &'a TaskGraph, machine: &'a Platform, is_certain: bool) -> Reader<'a> {
         Reader {
             graph,
             machine,
+            is_certain,
             now: 0,
             ran: vec![Ran::default(); graph.tasks.len()],
             running: BTreeMap::new(),
@@ -73,9 +76,11 @@ impl<'a> Reader<'a> {
         self.check_times(outcome);
         self.check_links(outcome);
         assert_eq!(outcome.faults, []);
-        let bounds = self.machine.bounds(self.graph, &self.graph.dependencies()).expect("it was simulated");
-        let makespan = outcome.makespan.as_secs_f64();
-        assert!(makespan >= bounds.best().max(bounds.transfers) * (1.0 - 1e-9), "{makespan} s, and {bounds}");
+        if self.is_certain {
+            let bounds = self.machine.bounds(self.graph, &self.graph.dependencies()).expect("it was simulated");
+            let makespan = outcome.makespan.as_secs_f64();
+            assert!(makespan >= bounds.best().max(bounds.transfers) * (1.0 - 1e-9), "{makespan} s, and {bounds}");
+        }
     }
 
     fn task(&self, task: usize) -> &'a Task {
@@ -167,7 +172,9 @@ impl<'a> Reader<'a> {
             let lengths =
                 ran.workers.iter().map(|worker| self.machine.team_length(self.graph, task, class(worker), team));
             let expected = lengths.max().unwrap_or(Some(Duration::ZERO));
-            assert_eq!(Some(took), expected, "task {number} on {:?}", ran.workers);
+            if self.is_certain || expected.is_none_or(|length| length.is_zero()) {
+                assert_eq!(Some(took), expected, "task {number} on {:?}", ran.workers);
+            }
             for worker in &ran.workers {
                 let watts = self.machine.watts(&self.graph.kind_of(task).name, class(worker));
                 joules += watts.expect("each class has power") * took.as_secs_f64();
