@@ -2,7 +2,7 @@
 
 use sched_host::graph::TaskGraph;
 use sched_host::plugin::Registry;
-use sched_host::sim::{Noise, Platform, Simulation};
+use sched_host::sim::{Known, Noise, Platform, Simulation};
 use std::sync::Arc;
 
 /// Standard deviation of what kernels take.
@@ -35,7 +35,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// What `policy` loses; the seeds are 1 to `seeds`.
+    /// What `policy` loses, of whose kernels this much is known; the seeds are 1 to `seeds`.
     ///
     /// # Panics
     /// If the policy does not fit, or there is no seed.
@@ -45,10 +45,11 @@ impl Loss {
         platform: &Arc<Platform>,
         policy: &str,
         registry: &Arc<Registry>,
+        known: Known,
         seeds: u64,
     ) -> Loss {
         let makespan = |noise| makespan(graph, platform, policy, registry, noise);
-        let disturbed = |seed| makespan(Noise { spread: SPREAD, seed, ..Noise::default() });
+        let disturbed = |seed| makespan(Noise { spread: SPREAD, seed, known, ..Noise::default() });
         let mut all: Vec<f64> = (1..=seeds).map(disturbed).collect();
         all.sort_unstable_by(f64::total_cmp);
         Loss { undisturbed: makespan(Noise::default()), median: all[all.len() / 2] }

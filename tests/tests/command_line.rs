@@ -204,9 +204,9 @@ fn reports_of_simulations_have_the_options_that_change_them() {
         let words = [command, "cholesky", "--tiles", "3", "--policy", "tree-eager"];
         good(sched(&[&words[..], options].concat()))
     };
-    let noise = ["--noise", "spread=0.1,bias=cuda:1.5", "--priorities", "upward-rank"];
+    let noise = ["--noise", "spread=0.1,bias=cuda:1.5,known=models", "--priorities", "upward-rank"];
     let given = [&noise[..], &["--where", "potrf=cpu", "--sched-data", "*=3", "--parallel", "0.5"]].concat();
-    let line = "options   --priorities upward-rank --parallel 0.5 --noise spread=0.1,bias=cuda:1.5 \
+    let line = "options   --priorities upward-rank --parallel 0.5 --noise spread=0.1,bias=cuda:1.5,known=models \
                 --where potrf=cpu --sched-data *=3\n";
     for (command, more) in [("simulate", &[][..]), ("compare", &[]), ("compare", &["--seeds", "2"])] {
         let given = [&given[..], more].concat();
@@ -216,7 +216,8 @@ fn reports_of_simulations_have_the_options_that_change_them() {
         assert!(!plain.out.contains("options "), "{plain:?}");
         let seen = of(command, &[&given[..], &["--json"]].concat()).json();
         assert_eq!((&seen["costs"], &seen["priorities"]), (&"default".into(), &"upward-rank".into()));
-        let noise = serde_json::json!({ "spread": 0.1, "bias": [{ "name": "cuda", "factor": 1.5 }] });
+        let noise =
+            serde_json::json!({ "spread": 0.1, "bias": [{ "name": "cuda", "factor": 1.5 }], "known": "models" });
         assert_eq!((&seen["noise"], &seen["parallel"]), (&noise, &0.5.into()));
         assert_eq!(seen["where"], serde_json::json!([{ "kind": "potrf", "value": "cpu" }]));
         assert_eq!(seen["sched_data"], serde_json::json!([{ "kind": "*", "value": 3 }]));

@@ -4,7 +4,7 @@
 use sched_host::graph::generate::{cholesky, lu, qr};
 use sched_host::graph::{Task, TaskGraph};
 use sched_host::sim::platform::find;
-use sched_host::sim::{Noise, Platform};
+use sched_host::sim::{Known, Noise, Platform};
 use sched_tests::loss::{Loss, SPREAD, makespan};
 use sched_tests::stock;
 use std::sync::Arc;
@@ -43,18 +43,39 @@ fn a_plan_moves_work_away_from_a_device_that_is_slower_than_its_models_say() {
 }
 
 /// A graph of which two tasks come to each worker.
-#[test]
-fn a_plan_of_few_tasks_moves_them_away_too() {
-    let platform = Arc::new(devices_apart());
+fn few_tasks() -> Arc<TaskGraph> {
     let mut graph = TaskGraph::new("equal tasks");
     let gemm = graph.add_kind("gemm");
     (0..24).for_each(|_| _ = graph.add_task(Task { flops: 2.0 * (TILE as f64).powi(3), ..Task::new(gemm) }));
-    let (graph, registry) = (Arc::new(graph), stock::registry(Vec::new()));
+    Arc::new(graph)
+}
+
+#[test]
+fn a_plan_of_few_tasks_moves_them_away_too() {
+    let platform = Arc::new(devices_apart());
+    let (graph, registry) = (few_tasks(), stock::registry(Vec::new()));
     let slower = Noise { bias: vec![("gpu1".to_owned(), 2.0)], ..Noise::default() };
     let makespan = |noise| makespan(&graph, &platform, "tree-plan", &registry, noise);
     let (undisturbed, learnt) = (makespan(Noise::default()), makespan(slower));
     // What is best is 1.25, and 1.5 with a task more there than that. Who does not notice takes twice as long.
     assert!((1.1..1.6).contains(&(learnt / undisturbed)), "{undisturbed} s, then {learnt} s");
+}
+
+#[test]
+fn who_goes_by_models_gains_by_knowing_what_kernels_take() {
+    let platform = Arc::new(devices_apart());
+    let (graph, registry) = (few_tasks(), stock::registry(Vec::new()));
+    let of = |policy: &str| {
+        [Known::Nothing, Known::Models, Known::Executions].map(|known| {
+            let slower = Noise { bias: vec![("gpu1".to_owned(), 2.0)], spread: SPREAD, known, ..Noise::default() };
+            makespan(&graph, &platform, policy, &registry, slower)
+        })
+    };
+    let [nothing, models, executions] = of("tree-heft");
+    assert!(models < 0.9 * nothing && executions < 0.9 * nothing, "{nothing} s, {models} s, {executions} s");
+    // Without models, everybody meets the same kernels, whatever could be known.
+    let [nothing, models, executions] = of("tree-eager");
+    assert!([models, executions].iter().all(|known| (known / nothing - 1.0).abs() < 1e-4), "{nothing} s, {models} s");
 }
 
 #[test]
@@ -76,7 +97,7 @@ fn a_plan_loses_little_where_kernels_deviate() {
         let (graph, platform) = (Arc::new(graph), Arc::new(find(machine).expect("it is shipped")));
         let mut row = format!("{machine:10}  {workload:18}");
         for (policy, total) in ["tree-plan", "tree-dmda"].into_iter().zip(&mut losses) {
-            let loss = Loss::of(&graph, &platform, policy, &registry, SEEDS);
+            let loss = Loss::of(&graph, &platform, policy, &registry, Known::Nothing, SEEDS);
             row += &format!("  {:8.1}% ({:.4} {:.4})", 100.0 * loss.share(), loss.undisturbed, loss.median);
             *total += loss.share() / count;
         }

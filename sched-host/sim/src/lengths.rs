@@ -46,6 +46,15 @@ pub(super) struct Lengths {
     row_of: Vec<Row>,
 }
 
+/// Which tasks share a row of lengths that are [scaled](Lengths::scaled).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rows {
+    /// Those that shared one before.
+    Shared,
+    /// None.
+    OfEach,
+}
+
 /// Combined workers with equal execution times.
 #[derive(PartialEq, Eq, Debug)]
 struct TeamKind {
@@ -175,6 +184,50 @@ impl Lengths {
         self.widths.push(width);
         let able = self.nanos[start..].iter().copied().filter(|nanos| *nanos != NEVER);
         self.shortest.push(able.min().unwrap_or(0));
+    }
+
+    /// The same where a task takes `factor` times as long on a class of workers, and a team what it does where its
+    /// leader is of the first of its classes.
+    pub(super) fn scaled(self, graph: &TaskGraph, rows: Rows, factor: impl Fn(TaskId, usize) -> f64) -> Lengths {
+        let mut scaled = Lengths {
+            columns: self.columns,
+            teams: Vec::new(),
+            of_team: Vec::new(),
+            nanos: Vec::new(),
+            archs: Vec::new(),
+            footprints: Vec::new(),
+            widths: Vec::new(),
+            longest: Vec::new(),
+            shortest: Vec::new(),
+            row_of: Vec::with_capacity(self.row_of.len()),
+        };
+        let first_team = self.columns - self.teams.len();
+        let class_of =
+            |column: usize| column.checked_sub(first_team).map_or(column, |team| self.teams[team].classes[0]);
+        let mut known: Vec<Option<Row>> = vec![None; self.archs.len()];
+        for task in graph.ids() {
+            let row = self.row(task);
+            let place = &mut known[row.index()];
+            if let (Rows::Shared, Some(known)) = (rows, *place) {
+                scaled.row_of.push(known);
+                continue;
+            }
+            let next = Row(scaled.archs.len() as u32);
+            *place = Some(next);
+            scaled.row_of.push(next);
+            let start = scaled.nanos.len();
+            scaled.nanos.extend((0..self.columns).map(|column| match self.nanos(row, column) {
+                NEVER => NEVER,
+                nanos => ((nanos as f64 * factor(task, class_of(column))) as u64).min(NEVER - 1),
+            }));
+            let able = || scaled.nanos[start..].iter().copied().filter(|nanos| *nanos != NEVER);
+            scaled.longest.push(able().max().unwrap_or(0));
+            scaled.shortest.push(able().min().unwrap_or(0));
+            scaled.archs.push(self.archs(row));
+            scaled.footprints.push(self.footprint(row));
+            scaled.widths.push(self.width(row));
+        }
+        Lengths { teams: self.teams, of_team: self.of_team, ..scaled }
     }
 
     pub(super) fn row(&self, task: TaskId) -> Row {

@@ -55,7 +55,7 @@ mod tests;
 
 pub use context::{Context, When};
 pub use error::{Lack, Nowhere, SimError, Unknown};
-pub use noise::Noise;
+pub use noise::{Known, Noise};
 pub use outcome::{ContextStats, LinkStats, MemoryStats, SimOutcome, Swapped, WorkerStats};
 pub use platform::Platform;
 pub use priorities::prioritise;
@@ -319,7 +319,7 @@ impl Simulation {
         restrictions::check(&self.graph, &specs, &platform, &lengths)?;
         let pool = governed.as_deref().unwrap_or(&[]);
         restrictions::check_contexts(&self.graph, &specs, &platform, &lengths, &contexts, &changes, pool)?;
-        let luck = self.noise.luck(&self.graph, &platform);
+        let (lengths, luck) = self.noise.disturb(&self.graph, &platform, lengths);
         overflow::check(&self.graph, &specs, &platform, &lengths, luck.as_ref())?;
         let dependencies = self.dependencies.unwrap_or_else(|| Arc::new(self.graph.dependencies()));
         homes::check(&self.graph, &platform)?;

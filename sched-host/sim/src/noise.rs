@@ -1,11 +1,12 @@
 //! Kernels that do not take the time that schedulers expect.
 
+use super::lengths::{Lengths, Rows};
 use super::platform::Platform;
 use sched_graph::{TaskGraph, TaskId};
 use sched_text::hash::mix;
 
-/// How the execution times of kernels differ from those of the models. Schedulers expect the models; kernels take what
-/// they take.
+/// How the execution times of kernels differ from those of the models. Schedulers expect the models, unless more is
+/// [`known`](Self::known); kernels take what they take.
 ///
 /// The factor of an execution is the product of three: `bias`, as given; one for each kind of task and class of
 /// workers, the error of that model; and one for each execution. The last two are drawn from a log-normal distribution
@@ -33,8 +34,23 @@ pub struct Noise {
     /// Factors of all executions on workers of an architecture or a class, or of a kind of task; all that apply are
     /// multiplied.
     pub bias: Vec<(String, f64)>,
+    /// What schedulers know of it. Kernels take the same.
+    pub known: Known,
     /// Seed of the draws.
     pub seed: u64,
+}
+
+/// What schedulers know of [`Noise`]. What a policy loses less when it knows more is lost for want of knowledge; the
+/// rest is what the tasks of such lengths cost it on that machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Known {
+    /// Nothing: they expect the models.
+    #[default]
+    Nothing,
+    /// The errors of the models, with their bias: executions still differ.
+    Models,
+    /// What each execution takes.
+    Executions,
 }
 
 /// The draws of a simulation.
@@ -68,8 +84,25 @@ impl Noise {
         self.bias.iter().map(|(name, _)| name.as_str()).filter(|name| !is_known(name)).collect()
     }
 
+    /// What schedulers expect, and the draws beside that; `None` if kernels take just what is expected.
+    pub(super) fn disturb(&self, graph: &TaskGraph, platform: &Platform, expected: Lengths) -> (Lengths, Option<Luck>) {
+        let Some(mut luck) = self.luck(graph, platform) else { return (expected, None) };
+        match self.known {
+            Known::Nothing => (expected, Some(luck)),
+            Known::Models => {
+                let known =
+                    expected.scaled(graph, Rows::Shared, |task, class| luck.factor_of_model(graph, task, class));
+                luck.of_model.fill(1.0);
+                (known, Some(luck))
+            }
+            Known::Executions => {
+                (expected.scaled(graph, Rows::OfEach, |task, class| luck.factor(graph, task, class)), None)
+            }
+        }
+    }
+
     /// The draws for a graph on a platform; `None` if there is no noise.
-    pub(super) fn luck(&self, graph: &TaskGraph, platform: &Platform) -> Option<Luck> {
+    fn luck(&self, graph: &TaskGraph, platform: &Platform) -> Option<Luck> {
         if self.is_none() {
             return None;
         }
@@ -88,11 +121,20 @@ impl Noise {
 }
 
 impl Luck {
+    /// How many times as long as expected a task takes on a class of workers.
+    fn factor(&self, graph: &TaskGraph, task: TaskId, class: usize) -> f64 {
+        let of_execution = log_normal(self.deviation, [self.seed, 2, u64::from(task.0), class as u64]);
+        (self.factor_of_model(graph, task, class) * of_execution).clamp(LIMITS.0, LIMITS.1)
+    }
+
+    /// How many times as long as expected a task of its kind mostly takes there.
+    fn factor_of_model(&self, graph: &TaskGraph, task: TaskId, class: usize) -> f64 {
+        self.of_model[graph.task(task).kind.index() * self.classes + class]
+    }
+
     /// Nanoseconds that a task takes on a class of workers where `expected` are expected.
     pub(super) fn nanos(&self, graph: &TaskGraph, task: TaskId, class: usize, expected: u64) -> u64 {
-        let of_model = self.of_model[graph.task(task).kind.index() * self.classes + class];
-        let factor = of_model * log_normal(self.deviation, [self.seed, 2, u64::from(task.0), class as u64]);
-        (expected as f64 * factor.clamp(LIMITS.0, LIMITS.1)) as u64
+        (expected as f64 * self.factor(graph, task, class)) as u64
     }
 
     /// Nanoseconds that a task takes at most where `expected` are expected.
@@ -116,14 +158,51 @@ fn log_normal(deviation: f64, what: [u64; 4]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sched_graph::generate::independent;
+    use crate::platform::find;
+    use sched_graph::generate::{cholesky, independent};
+    use std::collections::HashSet;
     use std::time::Duration;
+
+    #[test]
+    fn what_is_known_and_the_draws_beside_it_are_all_that_kernels_take() {
+        let platform = find("cpu9-gpu3").expect("it is shipped");
+        let graph = cholesky(6, 960);
+        let lengths = || Lengths::new(&graph, &platform, &[]).expect("the platform has all kinds");
+        let of = |known| {
+            let noise = Noise { spread: 0.2, bias: vec![("cuda".to_owned(), 1.5)], seed: 7, known };
+            noise.disturb(&graph, &platform, lengths())
+        };
+        let [nothing, models, executions] = [Known::Nothing, Known::Models, Known::Executions].map(of);
+        assert!(executions.1.is_none(), "nothing is left to chance");
+        let mut known_of = [HashSet::new(), HashSet::new()];
+        for task in graph.ids() {
+            for class in 0..platform.classes.len() {
+                let [real, by_models, known] = [&nothing, &models, &executions].map(|(lengths, luck)| {
+                    let expected = lengths.nanos(lengths.row(task), class);
+                    luck.as_ref().map_or(expected, |luck| luck.nanos(&graph, task, class, expected))
+                });
+                assert!(by_models.abs_diff(real) <= 2 && known == real, "{task:?}: {real}, {by_models}, {known}");
+                for ((lengths, _), known_of) in [&models, &executions].into_iter().zip(&mut known_of) {
+                    known_of.insert(lengths.nanos(lengths.row(task), class));
+                }
+                let expected = |of: &(Lengths, _)| of.0.nanos(of.0.row(task), class) as f64;
+                let error = models.1.as_ref().map(|_| expected(&models) / expected(&nothing));
+                let luck = nothing.1.as_ref().expect("there is noise");
+                assert!(
+                    error.is_some_and(|error| (error / luck.factor_of_model(&graph, task, class) - 1.0).abs() < 1e-5)
+                );
+            }
+        }
+        let kinds = graph.kinds.len() * platform.classes.len();
+        assert_eq!(known_of[0].len(), kinds, "tasks of a kind are equal by their model");
+        assert!(known_of[1].len() > graph.tasks.len(), "no two executions are");
+    }
 
     #[test]
     fn factors_have_the_spread_and_the_bias_asked_for() {
         let (graph, platform) =
             (independent(4000, Duration::from_millis(1)), Platform::flat(2, Duration::from_millis(1)));
-        let noise = Noise { spread: 0.2, bias: vec![("cpu".to_owned(), 1.3)], seed: 7 };
+        let noise = Noise { spread: 0.2, bias: vec![("cpu".to_owned(), 1.3)], seed: 7, ..Noise::default() };
         let luck = noise.luck(&graph, &platform).expect("there is noise");
         let logs: Vec<f64> = graph
             .ids()

@@ -1,6 +1,6 @@
 //! What the options of a simulation were, for its reports.
 
-use super::setup::{CostsOption, PrioritiesOption};
+use super::setup::{CostsOption, KNOWN, PrioritiesOption};
 use crate::task_options::TaskOptions;
 use clap::ValueEnum;
 use sched_sim::Noise;
@@ -26,6 +26,8 @@ pub(crate) struct Settings {
 struct NoiseSetting {
     spread: f64,
     bias: Vec<Bias>,
+    /// What schedulers know of it.
+    known: &'static str,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -50,6 +52,7 @@ impl Settings {
         let noise = noise.map(|noise| NoiseSetting {
             spread: noise.spread,
             bias: noise.bias.iter().map(|(name, factor)| Bias { name: name.clone(), factor: *factor }).collect(),
+            known: KNOWN.iter().find(|(known, _)| *known == noise.known).map_or("nothing", |(_, name)| *name),
         });
         let places = tasks.places.iter().map(|(kind, places)| OfKind { kind: kind.clone(), value: places.to_string() });
         let sched_data = tasks.sched_data.iter().map(|(kind, data)| OfKind { kind: kind.clone(), value: *data });
@@ -78,7 +81,8 @@ impl NoiseSetting {
     fn option(&self) -> String {
         let spread = (self.spread != 0.0 || self.bias.is_empty()).then(|| format!("spread={}", self.spread));
         let bias = self.bias.iter().map(|Bias { name, factor }| format!("bias={name}:{factor}"));
-        format!("--noise {}", spread.into_iter().chain(bias).collect::<Vec<_>>().join(","))
+        let known = (self.known != "nothing").then(|| format!("known={}", self.known));
+        format!("--noise {}", spread.into_iter().chain(bias).chain(known).collect::<Vec<_>>().join(","))
     }
 }
 

@@ -10,7 +10,8 @@ use sched_graph::TaskGraph;
 use sched_graph::priorities::Priorities;
 use sched_sim::cluster::Cluster;
 use sched_sim::platform::{Costs, Platform};
-use sched_sim::{Noise, prioritise};
+use sched_sim::{Known, Noise, prioritise};
+use sched_text::closest;
 use std::sync::Arc;
 
 /// The graph and the machine.
@@ -40,6 +41,8 @@ pub(crate) struct Setup {
     /// `spread` is the standard deviation of the logarithm of the factor by which a kernel takes longer: 0.1 is about
     /// 10 %. Half of its variance is drawn once for each kind of task and class of workers, as the error of that model,
     /// and half for each execution. Each `bias` is a factor for an architecture, a class of workers or a kind of task.
+    /// With known=models schedulers know these errors and factors, and with known=executions what each execution takes:
+    /// what a policy loses even then is not for want of knowledge.
     #[arg(long, value_name = "NOISE", value_parser = noise)]
     noise: Option<Noise>,
 
@@ -49,8 +52,8 @@ pub(crate) struct Setup {
 
 /// `--noise`.
 fn noise(text: &str) -> Result<Noise, String> {
-    let form = "write spread=0.1, bias=cuda:1.3, or several with commas";
-    let (mut noise, mut has_spread) = (Noise::default(), false);
+    let form = "write spread=0.1, bias=cuda:1.3, known=models, or several with commas";
+    let (mut noise, mut has_spread, mut has_known) = (Noise::default(), false, false);
     for part in text.split(',') {
         let number = |word: &str| word.parse().ok().filter(|number: &f64| number.is_finite());
         match part.split_once('=') {
@@ -72,11 +75,27 @@ fn noise(text: &str) -> Result<Noise, String> {
                 }
                 noise.bias.push((name.to_owned(), factor));
             }
+            Some(("known", _)) if has_known => {
+                return Err("`known` is given twice: leave one of them out".to_owned());
+            }
+            Some(("known", word)) => {
+                has_known = true;
+                let known = KNOWN.iter().find(|(_, name)| *name == word).map(|(known, _)| *known);
+                noise.known = known.ok_or_else(|| {
+                    let near = closest(word, KNOWN.iter().map(|(_, name)| *name));
+                    let near = near.map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default();
+                    format!("`{word}` is not what schedulers may know{near}: write nothing, models or executions")
+                })?;
+            }
             _ => return Err(format!("`{part}` is no noise; {form}")),
         }
     }
     Ok(noise)
 }
+
+/// What schedulers may know of noise, by its words.
+pub(super) const KNOWN: [(Known, &str); 3] =
+    [(Known::Nothing, "nothing"), (Known::Models, "models"), (Known::Executions, "executions")];
 
 /// `--costs`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, serde::Serialize)]
@@ -172,13 +191,26 @@ impl Setup {
 
 #[cfg(test)]
 mod tests {
-    use super::noise;
+    use super::{Known, noise};
+
+    #[test]
+    fn what_schedulers_know_is_one_of_three() {
+        let known = |text: &str| noise(&format!("spread=0.1,known={text}")).map(|noise| noise.known);
+        assert_eq!(known("models"), Ok(Known::Models));
+        assert_eq!(known("executions"), Ok(Known::Executions));
+        assert_eq!(noise("spread=0.1").map(|noise| noise.known), Ok(Known::Nothing));
+        insta::assert_snapshot!(known("model").expect_err("there is no such word"), @"`model` is not what schedulers may know (did you mean `models`?): write nothing, models or executions");
+    }
 
     #[test]
     fn nothing_is_set_twice() {
         let both = noise("spread=0.1,bias=cuda:2,bias=gemm:0.5").expect("it is right");
         assert_eq!((both.spread, both.bias.len()), (0.1, 2));
-        for (text, what) in [("spread=0.1,spread=0.2", "`spread`"), ("bias=cuda:2,bias=cuda:3", "bias of `cuda`")] {
+        for (text, what) in [
+            ("spread=0.1,spread=0.2", "`spread`"),
+            ("bias=cuda:2,bias=cuda:3", "bias of `cuda`"),
+            ("known=models,known=models", "`known`"),
+        ] {
             let why = noise(text).expect_err("one of them is too many");
             assert!(why.contains(what) && why.contains("twice"), "{why}");
         }

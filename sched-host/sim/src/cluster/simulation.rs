@@ -191,7 +191,7 @@ impl ClusterSimulation {
         let lengths = Lengths::new(&graph, &platform, &combined)?;
         restrictions::check(&graph, &specs, &platform, &lengths)?;
         let noise = Noise { seed: fold(self.noise.seed, u64::from(numbers.rank)), ..self.noise.clone() };
-        let luck = noise.luck(&graph, &platform);
+        let (lengths, luck) = noise.disturb(&graph, &platform, lengths);
         overflow::check(&graph, &specs, &platform, &lengths, luck.as_ref())?;
         homes::check(&graph, &platform)?;
         let dependencies = graph.dependencies();
