@@ -23,9 +23,15 @@ const LARGE: usize = 16;
 /// more than that, also with deviations.
 const MORE: f64 = 0.01;
 
-/// A case: its machine, what [`ONE`] and [`OTHER`] lose, and what [`ONE`] would that knows what each kernel takes. That
-/// is lost by the lengths that the tasks have, and not for want of knowledge.
-type Case = (String, [Loss; 3]);
+/// A case.
+struct Case {
+    machine: String,
+    /// What [`ONE`] and [`OTHER`] lose.
+    losses: [Loss; 2],
+    /// What they would lose that knew what each kernel takes: by the lengths that the tasks have, and not for want of
+    /// knowledge.
+    knowing: [Loss; 2],
+}
 
 /// What each case loses with this number of seeds, which it prints.
 fn losses(machines: &[Machine], of: impl Fn(&Machine) -> Vec<Workload>, seeds: u64) -> Vec<Case> {
@@ -36,12 +42,13 @@ fn losses(machines: &[Machine], of: impl Fn(&Machine) -> Vec<Workload>, seeds: u
         |_| true,
         |machine, workload| {
             let (graph, platform) = (Arc::new(workload.graph.clone()), Arc::new(machine.platform.clone()));
-            let losses = [(ONE, Known::Nothing), (OTHER, Known::Nothing), (ONE, Known::Executions)]
-                .map(|(policy, known)| Loss::of(&graph, &platform, policy, &registry, known, seeds));
-            let shown = losses
+            let losses =
+                |known| [ONE, OTHER].map(|policy| Loss::of(&graph, &platform, policy, &registry, known, seeds));
+            let [losses, knowing] = [Known::Nothing, Known::Executions].map(losses);
+            let shown = [losses[0], losses[1], knowing[0], knowing[1]]
                 .map(|loss| format!("{:6.1} % ({:.4} {:.4})", 100.0 * loss.share(), loss.undisturbed, loss.median));
             println!("{:22}{:16}{}", machine.name, workload.name, shown.join("  "));
-            (machine.name.clone(), losses)
+            Case { machine: machine.name.clone(), losses, knowing }
         },
     )
 }
@@ -56,35 +63,39 @@ fn standard_error(values: &[f64]) -> f64 {
 
 /// Prints and returns the mean losses of [`ONE`] and [`OTHER`], if there are cases.
 fn means<'c>(what: &str, cases: impl Iterator<Item = &'c Case> + Clone) -> [f64; 2] {
-    let of = |at: usize| mean(cases.clone().map(|(_, losses)| losses[at].share()));
-    let disturbed = mean(cases.clone().map(|(_, [one, other, _])| (one.median / other.median).ln())).exp();
-    let more: Vec<f64> = cases.clone().map(|(_, [one, other, _])| one.share() - other.share()).collect();
-    let (count, error) = (more.len(), 100.0 * standard_error(&more));
-    let [one, other, knowing] = [0, 1, 2].map(of);
-    if count > 0 {
+    let mean_of = |of: &dyn Fn(&Case) -> f64| mean(cases.clone().map(of));
+    let disturbed = mean_of(&|case| (case.losses[0].median / case.losses[1].median).ln()).exp();
+    let more: Vec<f64> = cases.clone().map(|case| case.losses[0].share() - case.losses[1].share()).collect();
+    let found = [0, 1].map(|at| mean_of(&|case: &Case| case.losses[at].share()));
+    let unknown = |at: usize| mean_of(&|case| (case.losses[at].median / case.knowing[at].median).ln()).exp_m1();
+    let percent = |share: f64| 100.0 * share;
+    if !more.is_empty() {
         println!(
-            "{what:22}{count:4} cases: {ONE} loses {:5.1} %, {OTHER} {:5.1} %, {:.1} ± {error:.1} % more, and {ONE} then \
-             takes {disturbed:.3} times as long; if it knew what each kernel takes, it would lose {:5.1} %",
-            100.0 * one,
-            100.0 * other,
-            100.0 * (one - other),
-            100.0 * knowing
+            "{what:22}{:4} cases: {ONE} loses {:5.1} %, {OTHER} {:5.1} %, {:.1} ± {:.1} % more, and {ONE} then takes \
+             {disturbed:.3} times as long; for want of knowledge {:5.1} and {:5.1} %",
+            more.len(),
+            percent(found[0]),
+            percent(found[1]),
+            percent(found[0] - found[1]),
+            percent(standard_error(&more)),
+            percent(unknown(0)),
+            percent(unknown(1)),
         );
     }
-    [one, other]
+    found
 }
 
 fn title(seeds: u64) {
     println!(
         "losses of the median of {seeds} seeds at a spread of {SPREAD} (makespans without and with it in seconds): {ONE}, \
-         {OTHER}, and {ONE} that knows what each kernel takes"
+         {OTHER}, and both where they know what each kernel takes"
     );
 }
 
 /// Prints the means of each machine.
 fn by_machine(machines: &[Machine], cases: &[Case]) {
     for machine in machines {
-        means(&machine.name, cases.iter().filter(|(name, _)| *name == machine.name));
+        means(&machine.name, cases.iter().filter(|case| case.machine == machine.name));
     }
 }
 
