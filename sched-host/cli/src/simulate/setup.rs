@@ -11,7 +11,7 @@ use sched_graph::priorities::Priorities;
 use sched_sim::cluster::Cluster;
 use sched_sim::platform::{Costs, Platform};
 use sched_sim::{Known, Noise, prioritise};
-use sched_text::closest;
+use sched_text::did_you_mean;
 use std::sync::Arc;
 
 /// The graph and the machine.
@@ -82,12 +82,15 @@ fn noise(text: &str) -> Result<Noise, String> {
                 has_known = true;
                 let known = KNOWN.iter().find(|(_, name)| *name == word).map(|(known, _)| *known);
                 noise.known = known.ok_or_else(|| {
-                    let near = closest(word, KNOWN.iter().map(|(_, name)| *name));
-                    let near = near.map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default();
-                    format!("`{word}` is not what schedulers may know{near}: write nothing, models or executions")
+                    let near = did_you_mean(word, KNOWN.map(|(_, name)| name), "choices");
+                    format!("`{word}` is not what schedulers may know: {near}")
                 })?;
             }
-            _ => return Err(format!("`{part}` is no noise; {form}")),
+            Some((key, _)) => {
+                let near = did_you_mean(key, ["spread", "bias", "known"], "its parts");
+                return Err(format!("`{part}` is no noise: {near}; {form}"));
+            }
+            None => return Err(format!("`{part}` is no noise; {form}")),
         }
     }
     Ok(noise)
@@ -199,7 +202,17 @@ mod tests {
         assert_eq!(known("models"), Ok(Known::Models));
         assert_eq!(known("executions"), Ok(Known::Executions));
         assert_eq!(noise("spread=0.1").map(|noise| noise.known), Ok(Known::Nothing));
-        insta::assert_snapshot!(known("model").expect_err("there is no such word"), @"`model` is not what schedulers may know (did you mean `models`?): write nothing, models or executions");
+        insta::assert_snapshot!(known("all").expect_err("there is no such word"), @"`all` is not what schedulers may know: choices: `nothing`, `models`, `executions`");
+        insta::assert_snapshot!(known("model").expect_err("there is no such word"), @"`model` is not what schedulers may know: did you mean `models`?");
+    }
+
+    #[test]
+    fn a_word_that_is_nearly_right_is_named() {
+        insta::assert_snapshot!(
+            noise("spraed=0.1").expect_err("there is no such word"),
+            @"`spraed=0.1` is no noise: did you mean `spread`?; write spread=0.1, bias=cuda:1.3, known=models, or several with commas"
+        );
+        assert!(!noise("loud").expect_err("there is no such word").contains("did you mean"));
     }
 
     #[test]
