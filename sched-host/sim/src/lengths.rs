@@ -105,18 +105,7 @@ impl Lengths {
         // The row of the last task of each kind, which mostly is that of the next one.
         let mut latest: Vec<Option<(&Task, u64, Row)>> = vec![None; graph.kinds.len()];
         let mut unknown: BTreeMap<KindId, Unknown> = BTreeMap::new();
-        let mut lengths = Lengths {
-            columns: platform.classes.len() + teams.len(),
-            teams,
-            of_team,
-            nanos: Vec::new(),
-            archs: Vec::new(),
-            footprints: Vec::new(),
-            widths: Vec::new(),
-            longest: Vec::new(),
-            shortest: Vec::new(),
-            row_of: Vec::with_capacity(graph.tasks.len()),
-        };
+        let mut lengths = Lengths::without_rows(platform.classes.len(), teams, of_team, graph.tasks.len());
         for (id, task) in graph.ids().zip(&graph.tasks) {
             let bytes = graph.bytes_of(task);
             let next = Row(lengths.archs.len() as u32);
@@ -146,6 +135,22 @@ impl Lengths {
         }
         let kinds = platform.kernels.kinds().filter(|kind| *kind != Kernels::ANY).map(str::to_owned).collect();
         Err(SimError::Kernels { platform: platform.name.clone(), unknown: unknown.into_values().collect(), kinds })
+    }
+
+    /// Of this number of tasks, none of which has a row yet.
+    fn without_rows(classes: usize, teams: Vec<TeamKind>, of_team: Vec<usize>, tasks: usize) -> Lengths {
+        Lengths {
+            columns: classes + teams.len(),
+            teams,
+            of_team,
+            nanos: Vec::new(),
+            archs: Vec::new(),
+            footprints: Vec::new(),
+            widths: Vec::new(),
+            longest: Vec::new(),
+            shortest: Vec::new(),
+            row_of: Vec::with_capacity(tasks),
+        }
     }
 
     fn add(&mut self, graph: &TaskGraph, platform: &Platform, workers_by_class: &[u32], task: &Task) {
@@ -189,21 +194,9 @@ impl Lengths {
     /// The same where a task takes `factor` times as long on a class of workers, and a team what it does where its
     /// leader is of the first of its classes.
     pub(super) fn scaled(self, graph: &TaskGraph, rows: Rows, factor: impl Fn(TaskId, usize) -> f64) -> Lengths {
-        let mut scaled = Lengths {
-            columns: self.columns,
-            teams: Vec::new(),
-            of_team: Vec::new(),
-            nanos: Vec::new(),
-            archs: Vec::new(),
-            footprints: Vec::new(),
-            widths: Vec::new(),
-            longest: Vec::new(),
-            shortest: Vec::new(),
-            row_of: Vec::with_capacity(self.row_of.len()),
-        };
-        let first_team = self.columns - self.teams.len();
-        let class_of =
-            |column: usize| column.checked_sub(first_team).map_or(column, |team| self.teams[team].classes[0]);
+        let classes = self.columns - self.teams.len();
+        let class_of = |column: usize| column.checked_sub(classes).map_or(column, |team| self.teams[team].classes[0]);
+        let mut scaled = Lengths::without_rows(classes, Vec::new(), Vec::new(), self.row_of.len());
         let mut known: Vec<Option<Row>> = vec![None; self.archs.len()];
         for task in graph.ids() {
             let row = self.row(task);
@@ -227,7 +220,7 @@ impl Lengths {
             scaled.footprints.push(self.footprint(row));
             scaled.widths.push(self.width(row));
         }
-        Lengths { teams: self.teams, of_team: self.of_team, ..scaled }
+        Lengths { columns: self.columns, teams: self.teams, of_team: self.of_team, ..scaled }
     }
 
     pub(super) fn row(&self, task: TaskId) -> Row {

@@ -62,6 +62,8 @@ pub(super) struct Luck {
     classes: usize,
     /// By kind and class: bias and error of the model.
     of_model: Vec<f64>,
+    /// Whether schedulers expect these.
+    is_model_known: bool,
 }
 
 /// Largest and smallest factor.
@@ -92,7 +94,7 @@ impl Noise {
             Known::Models => {
                 let known =
                     expected.scaled(graph, Rows::Shared, |task, class| luck.factor_of_model(graph, task, class));
-                luck.of_model.fill(1.0);
+                luck.is_model_known = true;
                 (known, Some(luck))
             }
             Known::Executions => {
@@ -116,25 +118,26 @@ impl Noise {
                 of_model.push(bias * log_normal(deviation, [self.seed, 1, number, place]));
             }
         }
-        Some(Luck { seed: self.seed, deviation, classes: platform.classes.len(), of_model })
+        Some(Luck { seed: self.seed, deviation, classes: platform.classes.len(), of_model, is_model_known: false })
     }
 }
 
 impl Luck {
-    /// How many times as long as expected a task takes on a class of workers.
+    /// How many times as long as by its model a task takes on a class of workers.
     fn factor(&self, graph: &TaskGraph, task: TaskId, class: usize) -> f64 {
         let of_execution = log_normal(self.deviation, [self.seed, 2, u64::from(task.0), class as u64]);
         (self.factor_of_model(graph, task, class) * of_execution).clamp(LIMITS.0, LIMITS.1)
     }
 
-    /// How many times as long as expected a task of its kind mostly takes there.
+    /// How many times as long as by its model a task of its kind mostly takes there.
     fn factor_of_model(&self, graph: &TaskGraph, task: TaskId, class: usize) -> f64 {
         self.of_model[graph.task(task).kind.index() * self.classes + class]
     }
 
     /// Nanoseconds that a task takes on a class of workers where `expected` are expected.
     pub(super) fn nanos(&self, graph: &TaskGraph, task: TaskId, class: usize, expected: u64) -> u64 {
-        (expected as f64 * self.factor(graph, task, class)) as u64
+        let known = if self.is_model_known { self.factor_of_model(graph, task, class) } else { 1.0 };
+        (expected as f64 * (self.factor(graph, task, class) / known)) as u64
     }
 
     /// Nanoseconds that a task takes at most where `expected` are expected.
@@ -169,7 +172,9 @@ mod tests {
         let graph = cholesky(6, 960);
         let lengths = || Lengths::new(&graph, &platform, &[]).expect("the platform has all kinds");
         let of = |known| {
-            let noise = Noise { spread: 0.2, bias: vec![("cuda".to_owned(), 1.5)], seed: 7, known };
+            // So much that the limit of all factors together counts.
+            let bias = vec![("cuda".to_owned(), 40.0), ("gpu".to_owned(), 20.0)];
+            let noise = Noise { spread: 0.2, bias, seed: 7, known };
             noise.disturb(&graph, &platform, lengths())
         };
         let [nothing, models, executions] = [Known::Nothing, Known::Models, Known::Executions].map(of);
