@@ -94,9 +94,9 @@
 //! execution event by event; so a try is made of up to eight moves, out of 64, that make the plan better in a rehearsal
 //! one after the other, before it is executed. With lengths that deviate by 20 %, half of it errors of the models,
 //! makespans are 2.2 % longer than without deviation in the mean of 163 cases of up to 130 tasks on 25 machines
-//! (`tree-dmda` 2.7 %), 4.8 % in that of 99 others of up to 960 tasks on 13 of these (6.3 %), and 2.5 % in that of 33
-//! factorisations of 16 tiles (2.5 %). On two groups of GPUs with a slow link between them it loses more (6.2 and
-//! 3.7 %, 21 cases).
+//! (`tree-dmda` 2.7 %), 4.8 % in that of 99 others of up to 960 tasks on 13 of these (6.3 %), and 2.7 % in that of 89
+//! factorisations of 16 to 32 tiles (2.6 %). On two groups of GPUs with a slow link between them it loses more (6.8 and
+//! 3.3 %, 26 cases); most of that it would lose if it knew what each kernel takes, too (17 cases).
 //!
 //! The gains of each part, on two machines with 9 cores and 3 GPUs (the table is `tests/tests/starpu_better.rs`), as
 //! the share of the gap between the best of StarPU's fifty policies and the bound that is closed, on average over
