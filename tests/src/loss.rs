@@ -35,7 +35,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// What `policy` loses, of whose kernels this much is known; the seeds are 1 to `seeds`.
+    /// What `policy` loses where schedulers know this much of what kernels take; the seeds are 1 to `seeds`.
     ///
     /// # Panics
     /// If the policy does not fit, or there is no seed.

@@ -66,7 +66,7 @@ fn who_goes_by_models_gains_by_knowing_what_kernels_take() {
     let platform = Arc::new(devices_apart());
     let (graph, registry) = (few_tasks(), stock::registry(Vec::new()));
     let of = |policy: &str| {
-        [Known::Nothing, Known::Models, Known::Executions].map(|known| {
+        Known::ALL.map(|known| {
             let slower = Noise { bias: vec![("gpu1".to_owned(), 2.0)], spread: SPREAD, known, ..Noise::default() };
             makespan(&graph, &platform, policy, &registry, slower)
         })

@@ -96,7 +96,7 @@
 //! makespans are 2.2 % longer than without deviation in the mean of 163 cases of up to 130 tasks on 25 machines
 //! (`tree-dmda` 2.7 %), 4.8 % in that of 99 others of up to 960 tasks on 13 of these (6.3 %), and 2.7 % in that of 89
 //! factorisations of 16 to 32 tiles (2.6 %). On two groups of GPUs with a slow link between them it loses more (6.8 and
-//! 3.3 %, 26 cases); most of that it would lose if it knew what each kernel takes, too (17 cases).
+//! 3.3 %, 26 cases); most of that it would also lose if it knew what each kernel takes (6.8 of 8.2 % in 17 of them).
 //!
 //! The gains of each part, on two machines with 9 cores and 3 GPUs (the table is `tests/tests/starpu_better.rs`), as
 //! the share of the gap between the best of StarPU's fifty policies and the bound that is closed, on average over

@@ -51,7 +51,7 @@ pub(super) struct Lengths {
 pub(super) enum Rows {
     /// Those that shared one before.
     Shared,
-    /// None.
+    /// None: each task has its own.
     OfEach,
 }
 

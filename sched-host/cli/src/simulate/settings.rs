@@ -1,9 +1,9 @@
 //! What the options of a simulation were, for its reports.
 
-use super::setup::{CostsOption, KNOWN, PrioritiesOption};
+use super::setup::{CostsOption, PrioritiesOption};
 use crate::task_options::TaskOptions;
 use clap::ValueEnum;
-use sched_sim::Noise;
+use sched_sim::{Known, Noise};
 use serde::Serialize;
 use std::fmt::Display;
 
@@ -52,7 +52,7 @@ impl Settings {
         let noise = noise.map(|noise| NoiseSetting {
             spread: noise.spread,
             bias: noise.bias.iter().map(|(name, factor)| Bias { name: name.clone(), factor: *factor }).collect(),
-            known: KNOWN.iter().find(|(known, _)| *known == noise.known).map_or("nothing", |(_, name)| *name),
+            known: noise.known.name(),
         });
         let places = tasks.places.iter().map(|(kind, places)| OfKind { kind: kind.clone(), value: places.to_string() });
         let sched_data = tasks.sched_data.iter().map(|(kind, data)| OfKind { kind: kind.clone(), value: *data });
@@ -81,7 +81,7 @@ impl NoiseSetting {
     fn option(&self) -> String {
         let spread = (self.spread != 0.0 || self.bias.is_empty()).then(|| format!("spread={}", self.spread));
         let bias = self.bias.iter().map(|Bias { name, factor }| format!("bias={name}:{factor}"));
-        let known = (self.known != "nothing").then(|| format!("known={}", self.known));
+        let known = (self.known != Known::default().name()).then(|| format!("known={}", self.known));
         format!("--noise {}", spread.into_iter().chain(bias).chain(known).collect::<Vec<_>>().join(","))
     }
 }

@@ -53,15 +53,15 @@ pub(crate) struct Setup {
 /// `--noise`.
 fn noise(text: &str) -> Result<Noise, String> {
     let form = "write spread=0.1, bias=cuda:1.3, known=models, or several with commas";
-    let (mut noise, mut has_spread, mut has_known) = (Noise::default(), false, false);
+    let (mut noise, mut given) = (Noise::default(), Vec::new());
     for part in text.split(',') {
         let number = |word: &str| word.parse().ok().filter(|number: &f64| number.is_finite());
         match part.split_once('=') {
-            Some(("spread", _)) if has_spread => {
-                return Err("`spread` is given twice: leave one of them out".to_owned());
+            Some((key @ ("spread" | "known"), _)) if given.contains(&key) => {
+                return Err(format!("`{key}` is given twice: leave one of them out"));
             }
-            Some(("spread", word)) => {
-                has_spread = true;
+            Some((key @ "spread", word)) => {
+                given.push(key);
                 let spread = number(word).filter(|spread| (0.0..=2.0).contains(spread));
                 noise.spread =
                     spread.ok_or_else(|| format!("`{word}` is no spread: a number from 0 to 2 is expected"))?;
@@ -75,14 +75,10 @@ fn noise(text: &str) -> Result<Noise, String> {
                 }
                 noise.bias.push((name.to_owned(), factor));
             }
-            Some(("known", _)) if has_known => {
-                return Err("`known` is given twice: leave one of them out".to_owned());
-            }
-            Some(("known", word)) => {
-                has_known = true;
-                let known = KNOWN.iter().find(|(_, name)| *name == word).map(|(known, _)| *known);
-                noise.known = known.ok_or_else(|| {
-                    let near = did_you_mean(word, KNOWN.map(|(_, name)| name), "choices");
+            Some((key @ "known", word)) => {
+                given.push(key);
+                noise.known = Known::ALL.into_iter().find(|known| known.name() == word).ok_or_else(|| {
+                    let near = did_you_mean(word, Known::ALL.map(Known::name), "choices");
                     format!("`{word}` is not what schedulers may know: {near}")
                 })?;
             }
@@ -95,10 +91,6 @@ fn noise(text: &str) -> Result<Noise, String> {
     }
     Ok(noise)
 }
-
-/// What schedulers may know of noise, by its words.
-pub(super) const KNOWN: [(Known, &str); 3] =
-    [(Known::Nothing, "nothing"), (Known::Models, "models"), (Known::Executions, "executions")];
 
 /// `--costs`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, serde::Serialize)]
